@@ -1,0 +1,224 @@
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/xform.h"
+
+// A baked model: immutable tables, used straight from the mapped .sinew file. Every table here is
+// one section of the container (container.h) and is checked once at load: indices in range,
+// counts consistent, floats finite. Code that gets a `const struct model *` may rely on it.
+//
+// Frames: the source file's, right-handed, +Y up, lengths in its own unit (unit_m metres each).
+//
+// Numberings, each with a name of its own:
+//   node    all transform nodes of the source, parents before children
+//   slot    one entry of the palette: a node and the inverse bind matrix it is used with
+//   vertex  source order: parts in output order, each in its POSITION accessor's order
+//   block   16 lanes that share one exact set of slots; lane = block * 16 + place
+//   channel one morph weight of one node; shape = the channels that share a name
+
+enum { MODEL_LANES = 16, MODEL_INFLUENCES_MAX = 16 };
+enum { MODEL_NONE = -1 };
+
+enum model_node_flags {
+    MODEL_NODE_JOINT = 1,     // listed by a skin
+    MODEL_NODE_IN_SCENE = 2,  // reachable in the default scene
+    MODEL_NODE_SHEARED = 4,   // its rest matrix is no TRS: rest_local holds while the pose's TRS
+                              // equals `rest` bit for bit
+};
+
+struct model_node {
+    int32_t parent;  // < own index, or MODEL_NONE
+    uint32_t source; // glTF node index
+    uint32_t name;   // offset into text; "" when the source has none
+    uint32_t flags;
+    struct trs rest;
+    struct mat34 rest_local;
+};
+
+// slot matrix = model_from_node(node) * inverse_bind. Rigid parts use a slot with the identity.
+struct model_slot {
+    uint32_t node;
+    uint32_t root; // several roots: which root's pose carries it; 0 with one root
+    struct mat34 inverse_bind;
+};
+
+enum model_topology { MODEL_TRIANGLES, MODEL_LINES, MODEL_POINTS };
+enum model_part_flags {
+    MODEL_PART_SKINNED = 1,
+    MODEL_PART_HAS_NORMALS = 2,  // from the source; otherwise made at bake, angle-weighted smooth
+    MODEL_PART_HAS_TANGENTS = 4,
+    MODEL_PART_FLIPPED = 8,      // indices were wound the other way by a mirroring node or joint
+};
+
+struct model_part { // one primitive of one node
+    uint32_t node, mesh, primitive; // node: index into nodes; mesh, primitive: glTF indices
+    int32_t skin;                   // glTF index or MODEL_NONE
+    int32_t material;               // or MODEL_NONE
+    uint32_t topology, flags;
+    uint32_t vertex_first, vertex_count;
+    uint32_t index_first, index_count;
+    uint32_t uv_set_count, color_set_count;
+    uint32_t uv_first;    // into uvs, in float pairs: set-major, vertex_count a set
+    uint32_t color_first; // into colors, in vec4: set-major
+};
+
+// Kernel layout. Lane i of block b: positions at rest[b][0..2][i], normals at rest[b][3..5][i];
+// influence k's weight at weights[weight_first + k * 16 + i]. Lanes past `lane_count` repeat the
+// last one, so kernels need no tail.
+struct model_block {
+    uint32_t lane_count;      // 1 .. 16
+    uint32_t influence_count; // 1 .. 16
+    uint32_t slot_first;      // into block_slots
+    uint32_t weight_first;    // into weights; a multiple of 16; unused when influence_count is 1
+};
+struct model_rest_block {
+    float position[3][MODEL_LANES];
+    float normal[3][MODEL_LANES];
+};
+
+struct model_tangent_block {
+    float direction[3][MODEL_LANES]; // zero in lanes of parts without tangents
+    float sign[MODEL_LANES];         // +-1: bitangent = sign * cross(normal, tangent)
+};
+
+// A shape's deltas, blocked like the surface: only blocks that it touches, zero in other lanes.
+struct model_morph_block {
+    uint32_t block;
+    float position[3][MODEL_LANES];
+};
+struct model_morph_normal_block { // parallel to the channel's blocks when it has normal deltas
+    float normal[3][MODEL_LANES];
+};
+struct model_channel {
+    uint32_t node;   // whose mesh it deforms
+    uint32_t target; // morph target index in that mesh
+    uint32_t shape;
+    float default_weight;
+    uint32_t block_first, block_count; // into morph_blocks
+    uint32_t has_normals;              // then normal_first.. is parallel
+    uint32_t normal_first;             // into morph_normal_blocks
+};
+struct model_shape {
+    uint32_t name; // "" when the source has none
+    uint32_t channel_count;
+};
+
+enum model_path {
+    MODEL_TRANSLATION,
+    MODEL_ROTATION,
+    MODEL_SCALE,
+    MODEL_WEIGHTS // one track a channel: width 1
+};
+enum model_interpolation { MODEL_STEP, MODEL_LINEAR, MODEL_CUBIC };
+struct model_track {
+    uint32_t path, interpolation;
+    uint32_t target;      // node, or channel for MODEL_WEIGHTS
+    uint32_t key_count;   // >= 1
+    uint32_t time_first;  // into track_times
+    uint32_t value_first; // into track_values; path's width (3, 4, 3, 1) * key_count floats, cubic
+                          // three times that: in-tangent, value, out-tangent per key
+};
+struct model_clip {
+    uint32_t name;
+    uint32_t source; // glTF animation index, or MODEL_NONE cast for clips of other files
+    uint32_t loop;
+    float duration_s;
+    uint32_t track_first, track_count; // sorted by path, then target
+};
+
+struct model_texture_use {
+    int32_t texture; // or MODEL_NONE
+    uint32_t uv_set;
+    float offset[2], scale[2], rotation, strength;
+};
+enum model_alpha { MODEL_ALPHA_OPAQUE, MODEL_ALPHA_MASK, MODEL_ALPHA_BLEND };
+struct model_material {
+    uint32_t name, alpha, double_sided, unlit;
+    float base_color[4], emissive[3], metallic, roughness, alpha_cutoff;
+    struct model_texture_use base_color_texture, metallic_roughness_texture, normal_texture,
+        occlusion_texture, emissive_texture;
+};
+struct model_texture {
+    int32_t image, basisu_image; // or MODEL_NONE
+    uint32_t mag_filter, min_filter, wrap_s, wrap_t;
+};
+struct model_image {
+    uint32_t name, mime_type;
+    uint64_t byte_first, byte_count; // into image_bytes; 0 bytes when the source lacks it
+};
+
+struct model_bone { // VRM humanoid
+    uint32_t bone; // offset into text: VRM 1.0 name
+    uint32_t node;
+};
+struct model_note {
+    uint32_t kind, count, text; // kind: enum note_kind of the bake
+};
+
+enum model_skinning { MODEL_LBS, MODEL_DQ };
+struct model_info {
+    uint32_t source; // file name, no folder
+    uint32_t generator;
+    float unit_m;
+    uint32_t unit_guessed; // no rig file said it
+    uint32_t skinning;     // default: LBS
+    uint32_t base_pose;    // 0 bind, 1 rest, 2 a pose of the rig file (authoring)
+    uint32_t vrm_version;  // 0 none, 1 = 0.x, 2 = 1.0
+    float box_min[3], box_max[3]; // of the surface in the rest pose, default morph weights
+};
+
+// X(field, element type): the tables, in container order. Append only.
+#define MODEL_TABLE_MAP(X)                                                                         \
+    X(info, struct model_info)                                                                     \
+    X(text, char)                                                                                  \
+    X(nodes, struct model_node)                                                                    \
+    X(slots, struct model_slot)                                                                    \
+    X(parts, struct model_part)                                                                    \
+    X(blocks, struct model_block)                                                                  \
+    X(block_slots, uint16_t)                                                                       \
+    X(rest, struct model_rest_block)                                                               \
+    X(weights, float)                                                                              \
+    X(tangents, struct model_tangent_block) /* one a block; empty when no part has them */         \
+    X(vertex_lanes, uint32_t)     /* [vertex] lane */                                              \
+    X(weld, uint32_t)             /* [vertex] lowest vertex at the same place of the same space */ \
+    X(corner_first, uint32_t)     /* [vertex + 1] triangle corners at each weld (CSR) */           \
+    X(corners, uint32_t)          /* positions in `indices` */                                     \
+    X(indices, uint32_t)          /* vertices; vertex-cache order */                               \
+    X(uvs, float)                                                                                  \
+    X(colors, float)                                                                               \
+    X(shapes, struct model_shape)                                                                  \
+    X(channels, struct model_channel)                                                              \
+    X(morph_blocks, struct model_morph_block)                                                      \
+    X(morph_normal_blocks, struct model_morph_normal_block)                                        \
+    X(clips, struct model_clip)                                                                    \
+    X(tracks, struct model_track)                                                                  \
+    X(track_times, float)                                                                          \
+    X(track_values, float)                                                                         \
+    X(materials, struct model_material)                                                            \
+    X(textures, struct model_texture)                                                              \
+    X(images, struct model_image)                                                                  \
+    X(bones, struct model_bone)                                                                    \
+    X(notes, struct model_note)                                                                    \
+    X(image_bytes, uint8_t)                                                                        \
+    X(vrm_json, char)             /* authoring: VRM expressions, springs, … in VRM 1.0 schema */   \
+    X(rig_json, char)             /* authoring: the rig file as given */
+
+struct model {
+#define X(field, type)                                                                             \
+    const type *field;                                                                             \
+    size_t field##_count;
+    MODEL_TABLE_MAP(X)
+#undef X
+};
+
+// `text` holds NUL-ended strings; offset 0 is "".
+static inline const char *model_text(const struct model *m, uint32_t offset)
+{
+    return m->text + offset;
+}
+static inline size_t model_vertex_count(const struct model *m)
+{
+    return m->vertex_lanes_count;
+}
