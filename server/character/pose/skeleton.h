@@ -1,0 +1,38 @@
+#pragma once
+#include <stddef.h>
+
+#include "common/arena.h"
+#include "common/xform.h"
+#include "server/model/model.h"
+
+// Local transforms to the matrices that skinning reads. The chain is multiplied in double: rigs
+// with a scale-100 root or a far origin lose nothing until the last rounding to float.
+
+// nodes_count transforms, model (the file's world) from node. Nodes flagged MODEL_NODE_SHEARED
+// use their rest matrix while `locals` still equals the rest TRS bit for bit.
+void skeleton_model_from_nodes(const struct model *m, const struct trs *locals,
+                               struct xform *model_from_node);
+
+// What a kernel reads of one slot S = model_from_node * inverse_bind: model from base space.
+struct skeleton_slot {            // linear blend
+    _Alignas(64) float col[4][4]; // basis vectors and translation, rows 0..2; row 3 is 0 0 0 1
+    float normal[3][4];           // sign(det) * cofactor of the 3x3 part, columns; [3] unused
+    float unused[4];
+};
+struct skeleton_dual_slot { // dual quaternion: S = R H + t, H symmetric, R a proper rotation
+    _Alignas(64) float rotation[4]; // R, x y z w
+    float dual[4];                  // (t, 0) * R / 2
+    float stretch[6];               // H: xx yy zz xy xz yz
+    float unused[2];
+};
+
+// slots_count of each.
+void skeleton_palette(const struct model *m, const struct xform *model_from_node,
+                      struct skeleton_slot *palette);
+void skeleton_dual_palette(const struct model *m, const struct xform *model_from_node,
+                           struct skeleton_dual_slot *palette);
+
+// Polar decomposition of a 3x3 part: R proper (x y z w), H symmetric, R H = the 3x3. A mirror goes
+// into H, which is then negative. Any finite input is safe and the same input gives the same
+// bits: with rank 2 R is the limit, below that the closest one that keeps what is defined.
+void skeleton_polar(const struct xform *m, double rotation[4], double stretch[6]);
