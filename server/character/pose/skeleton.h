@@ -31,8 +31,3 @@ void skeleton_palette(const struct model *m, const struct xform *model_from_node
                       struct skeleton_slot *palette);
 void skeleton_dual_palette(const struct model *m, const struct xform *model_from_node,
                            struct skeleton_dual_slot *palette);
-
-// Polar decomposition of a 3x3 part: R proper (x y z w), H symmetric, R H = the 3x3. A mirror goes
-// into H, which is then negative. Any finite input is safe and the same input gives the same
-// bits: with rank 2 R is the limit, below that the closest one that keeps what is defined.
-void skeleton_polar(const struct xform *m, double rotation[4], double stretch[6]);

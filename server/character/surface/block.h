@@ -9,5 +9,6 @@ struct surface_block {
 };
 struct surface_tangent_block {
     _Alignas(64) float direction[3][MODEL_LANES]; // unit and square to the normal, or zero
+    float sign[MODEL_LANES];                      // +-1: bitangent = sign * cross(normal, tangent)
 };
 _Static_assert(sizeof(struct surface_block) == sizeof(struct model_rest_block), "same layout");

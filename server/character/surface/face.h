@@ -26,17 +26,22 @@ struct face_map {
 size_t face_map_bytes(const struct model *m); // arena space, scratch included
 void face_map_build(const struct model *m, struct arena *a, struct face_map *out);
 
+struct face_rows {
+    float at[3 * MODEL_LANES]; // x of 16 lanes, y, z
+};
+
 // One frame's face.
 struct face {
     const struct model *model;
     const struct face_map *map;
-    const float *weights;               // channels_count
-    bool any;                           // some channel that moves something has weight
-    bool turning;                       // an active channel has no normal deltas of its own
-    bool mixed;                         // ... and another active one has
-    uint8_t *state;                     // [face block] enum face_state
-    struct model_rest_block *moved;     // [face block] x and n0'; set where state is not FACE_REST
-    float (*turn_base)[3][MODEL_LANES]; // [face block] M0 + deltas that bring normals; mixed only
+    const float *weights;           // channels_count
+    bool any;                       // some channel that moves something has weight
+    bool turning;                   // an active channel has no normal deltas of its own
+    bool mixed;                     // ... and another active one has
+    uint8_t *copied;                // [face block] 1: `moved` stands in for the model's rest
+    struct model_rest_block *moved; // [face block] x and n0'; set where copied
+    uint16_t *moved_lanes;          // [face block] lanes moved by channels without normals
+    struct face_rows *turn_base;    // [face block] M0 + deltas that bring normals; mixed only
 };
 size_t face_bytes(const struct model *m, const struct face_map *map);
 // Borrows all pointers for the frame. No stage has run yet.

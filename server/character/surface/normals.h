@@ -11,7 +11,8 @@ struct normals_mesh {
     const uint32_t *weld;         // [vertex] lowest vertex at the same place
     const uint32_t *corner_first; // [vertex + 1] CSR of the corners that meet at a weld
     const uint32_t *corners;      // positions in `indices`
-    const uint32_t *indices;      // three a triangle, counter-clockwise from outside
+    const uint32_t *indices;      // three a triangle, beginning at multiples of three;
+                                  // counter-clockwise from outside
 };
 
 // Unit normals for every vertex, x y z; vertices of one weld get the same bits. Zero where no

@@ -1,0 +1,91 @@
+#include "server/character/pose/skeleton.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "server/character/pose/polar.h"
+
+void skeleton_model_from_nodes(const struct model *m, const struct trs *locals,
+                               struct xform *model_from_node)
+{
+    for (size_t i = 0; i < m->nodes_count; i++) {
+        const struct model_node *node = &m->nodes[i];
+        // The TRS only approximates a sheared matrix, so the matrix rules until the pose moves.
+        bool sheared = (node->flags & MODEL_NODE_SHEARED) != 0 &&
+                       memcmp(&locals[i], &node->rest, sizeof locals[i]) == 0;
+        struct xform local =
+            sheared ? xform_from_mat34(&node->rest_local) : xform_from_trs(&locals[i]);
+        if (node->parent == MODEL_NONE)
+            model_from_node[i] = local;
+        else
+            model_from_node[i] = xform_mul(&model_from_node[node->parent], &local);
+    }
+}
+
+static struct xform slot_matrix(const struct model *m, const struct xform *model_from_node,
+                                size_t slot)
+{
+    struct xform node_from_base = xform_from_mat34(&m->slots[slot].inverse_bind);
+    return xform_mul(&model_from_node[m->slots[slot].node], &node_from_base);
+}
+
+// Column c of the cofactor matrix: the cross product of the two other columns.
+static void cofactor_column(const struct xform *s, int c, double out[3])
+{
+    const double *a = s->col[(c + 1) % 3], *b = s->col[(c + 2) % 3];
+    out[0] = a[1] * b[2] - a[2] * b[1];
+    out[1] = a[2] * b[0] - a[0] * b[2];
+    out[2] = a[0] * b[1] - a[1] * b[0];
+}
+
+// An axis scaled to nothing leaves a determinant of rounding noise: that is no mirror.
+static bool mirrors(const struct xform *s)
+{
+    double size2 = 1;
+    for (int c = 0; c < 3; c++)
+        size2 *=
+            s->col[c][0] * s->col[c][0] + s->col[c][1] * s->col[c][1] + s->col[c][2] * s->col[c][2];
+    return xform_det3(s) < -1e-12 * sqrt(size2);
+}
+
+void skeleton_palette(const struct model *m, const struct xform *model_from_node,
+                      struct skeleton_slot *palette)
+{
+    for (size_t i = 0; i < m->slots_count; i++) {
+        struct xform s = slot_matrix(m, model_from_node, i);
+        struct skeleton_slot out = {.col[3][3] = 1};
+        double sign = mirrors(&s) ? -1 : 1;
+        for (int c = 0; c < 4; c++)
+            for (int r = 0; r < 3; r++)
+                out.col[c][r] = (float)s.col[c][r];
+        for (int c = 0; c < 3; c++) {
+            double cofactor[3];
+            cofactor_column(&s, c, cofactor);
+            for (int r = 0; r < 3; r++)
+                out.normal[c][r] = (float)(sign * cofactor[r]);
+        }
+        palette[i] = out;
+    }
+}
+
+void skeleton_dual_palette(const struct model *m, const struct xform *model_from_node,
+                           struct skeleton_dual_slot *palette)
+{
+    for (size_t i = 0; i < m->slots_count; i++) {
+        struct xform s = slot_matrix(m, model_from_node, i);
+        double q[4], h[6];
+        const double *t = s.col[3];
+        polar_decompose(&s, q, h);
+        struct skeleton_dual_slot out = {
+            .dual = {(float)(0.5 * (t[0] * q[3] + t[1] * q[2] - t[2] * q[1])),
+                     (float)(0.5 * (t[1] * q[3] + t[2] * q[0] - t[0] * q[2])),
+                     (float)(0.5 * (t[2] * q[3] + t[0] * q[1] - t[1] * q[0])),
+                     (float)(-0.5 * (t[0] * q[0] + t[1] * q[1] + t[2] * q[2]))}};
+        for (int k = 0; k < 4; k++)
+            out.rotation[k] = (float)q[k];
+        for (int k = 0; k < 6; k++)
+            out.stretch[k] = (float)h[k];
+        palette[i] = out;
+    }
+}

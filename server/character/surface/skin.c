@@ -1,0 +1,157 @@
+#include "server/character/surface/skin.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "common/check.h"
+#include "server/character/surface/skin_kernel.h"
+
+struct kernel {
+    void (*linear)(const struct skin_blocks *b);
+    void (*dual)(const struct skin_blocks *b);
+};
+
+static const struct kernel kernels[SIMD_LEVEL_COUNT] = {
+    [SIMD_PLAIN] = {skin_linear_plain, skin_dual_plain},
+#if defined(__x86_64__)
+    [SIMD_AVX2] = {skin_linear_avx2, skin_dual_avx2},
+    [SIMD_AVX512] = {skin_linear_avx512, skin_dual_avx512},
+#elif defined(__aarch64__)
+    [SIMD_NEON] = {skin_linear_neon, skin_dual_neon},
+#endif
+};
+
+void skin_run(const struct skin_job *job)
+{
+    const struct model *m = job->model;
+    CHECK((unsigned)job->level < SIMD_LEVEL_COUNT && kernels[job->level].linear);
+    CHECK(job->block_first <= m->blocks_count);
+    CHECK(job->block_count <= m->blocks_count - job->block_first);
+    struct skin_blocks b = {
+        .count = job->block_count,
+        .blocks = m->blocks + job->block_first,
+        .rest = job->rest,
+        .out = job->out,
+        .block_slots = m->block_slots,
+        .weights = m->weights,
+        .palette = job->palette,
+        .dual_palette = job->dual_palette,
+    };
+    if (b.count == 0) return;
+    if (job->skinning == MODEL_DQ) {
+        CHECK(b.dual_palette);
+        kernels[job->level].dual(&b);
+    } else {
+        CHECK(b.palette);
+        kernels[job->level].linear(&b);
+    }
+}
+
+static double lane_weight(const struct model *m, const struct model_block *block, uint32_t k,
+                          uint32_t place)
+{
+    if (block->influence_count == 1) return 1;
+    return (double)m->weights[block->weight_first + k * MODEL_LANES + place];
+}
+
+void skin_linear_part(const struct model *m, const struct skeleton_slot *palette, uint32_t lane,
+                      double linear[3][3])
+{
+    CHECK(lane / MODEL_LANES < m->blocks_count);
+    const struct model_block *block = &m->blocks[lane / MODEL_LANES];
+    memset(linear, 0, sizeof(double[3][3]));
+    for (uint32_t k = 0; k < block->influence_count; k++) {
+        const struct skeleton_slot *s = &palette[m->block_slots[block->slot_first + k]];
+        double w = lane_weight(m, block, k, lane % MODEL_LANES);
+        for (int c = 0; c < 3; c++)
+            for (int r = 0; r < 3; r++)
+                linear[c][r] += w * (double)s->col[c][r];
+    }
+}
+
+// Column c of R H: the column of H turned by unit q.
+static void turn_column(const double q[4], const double v[3], double out[3])
+{
+    double half[3];
+    for (int r = 0; r < 3; r++) {
+        int a = (r + 1) % 3, b = (r + 2) % 3;
+        half[r] = q[a] * v[b] - q[b] * v[a] + q[3] * v[r];
+    }
+    for (int r = 0; r < 3; r++) {
+        int a = (r + 1) % 3, b = (r + 2) % 3;
+        out[r] = v[r] + 2 * (q[a] * half[b] - q[b] * half[a]);
+    }
+}
+
+void skin_dual_linear_part(const struct model *m, const struct skeleton_dual_slot *palette,
+                           uint32_t lane, double linear[3][3])
+{
+    CHECK(lane / MODEL_LANES < m->blocks_count);
+    const struct model_block *block = &m->blocks[lane / MODEL_LANES];
+    const uint16_t *slots = m->block_slots + block->slot_first;
+    uint32_t place = lane % MODEL_LANES, heaviest = 0;
+    for (uint32_t k = 1; k < block->influence_count; k++)
+        if (lane_weight(m, block, k, place) > lane_weight(m, block, heaviest, place)) heaviest = k;
+    const float *align = palette[slots[heaviest]].rotation;
+    double q[4] = {0}, h[6] = {0};
+    for (uint32_t k = 0; k < block->influence_count; k++) {
+        const struct skeleton_dual_slot *s = &palette[slots[k]];
+        double w = lane_weight(m, block, k, place), cosine = 0;
+        for (int e = 0; e < 4; e++)
+            cosine += (double)align[e] * (double)s->rotation[e];
+        for (int e = 0; e < 4; e++)
+            q[e] += (cosine < 0 ? -w : w) * (double)s->rotation[e];
+        for (int e = 0; e < 6; e++)
+            h[e] += w * (double)s->stretch[e];
+    }
+    double n = sqrt(q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3]);
+    for (int e = 0; e < 4; e++)
+        q[e] /= n;
+    double columns[3][3] = {{h[0], h[3], h[4]}, {h[3], h[1], h[5]}, {h[4], h[5], h[2]}};
+    for (int c = 0; c < 3; c++)
+        turn_column(q, columns[c], linear[c]);
+}
+
+static void tangent_lane(double linear[3][3], const struct surface_block *skinned,
+                         const struct model_tangent_block *base, uint32_t place,
+                         struct surface_tangent_block *out)
+{
+    double t[3] = {0}, n[3], along = 0, length2 = 0;
+    for (int r = 0; r < 3; r++) {
+        n[r] = (double)skinned->normal[r][place];
+        for (int c = 0; c < 3; c++)
+            t[r] += linear[c][r] * (double)base->direction[c][place];
+        along += n[r] * t[r];
+    }
+    for (int r = 0; r < 3; r++) {
+        t[r] -= along * n[r];
+        length2 += t[r] * t[r];
+    }
+    // A mirror turns the handedness of normal, tangent, bitangent.
+    const double *x = linear[0], *y = linear[1], *z = linear[2];
+    double det = x[0] * (y[1] * z[2] - y[2] * z[1]) + x[1] * (y[2] * z[0] - y[0] * z[2]) +
+                 x[2] * (y[0] * z[1] - y[1] * z[0]);
+    out->sign[place] = det < 0 ? -base->sign[place] : base->sign[place];
+    double s = length2 > 0 ? 1 / sqrt(length2) : 0;
+    for (int r = 0; r < 3; r++)
+        out->direction[r][place] = (float)(t[r] * s);
+}
+
+void skin_tangents(const struct skin_job *job, const struct surface_block *skinned,
+                   struct surface_tangent_block *out)
+{
+    const struct model *m = job->model;
+    CHECK(m->tangents_count == m->blocks_count);
+    for (size_t i = 0; i < job->block_count; i++) {
+        size_t block = job->block_first + i;
+        for (uint32_t place = 0; place < MODEL_LANES; place++) {
+            uint32_t lane = (uint32_t)(block * MODEL_LANES) + place;
+            double linear[3][3];
+            if (job->skinning == MODEL_DQ)
+                skin_dual_linear_part(m, job->dual_palette, lane, linear);
+            else
+                skin_linear_part(m, job->palette, lane, linear);
+            tangent_lane(linear, &skinned[i], &m->tangents[block], place, &out[i]);
+        }
+    }
+}

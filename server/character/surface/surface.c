@@ -1,0 +1,106 @@
+#include "server/character/surface/surface.h"
+
+#include "common/check.h"
+
+static size_t padded(size_t bytes)
+{
+    return (bytes + 63) & ~(size_t)63;
+}
+
+size_t surface_bytes(const struct model *m, const struct face_map *map)
+{
+    return face_bytes(m, map) + padded(m->nodes_count * sizeof(struct xform)) +
+           m->slots_count * (sizeof(struct skeleton_slot) + sizeof(struct skeleton_dual_slot));
+}
+
+struct surface_frame surface_begin(const struct surface_job *job, struct arena *scratch)
+{
+    const struct model *m = job->model;
+    CHECK(job->tangents_out == NULL || m->tangents_count == m->blocks_count);
+    struct xform *model_from_node = ARENA_ARRAY(scratch, struct xform, m->nodes_count);
+    struct surface_frame f = {.job = *job, .model_from_node = model_from_node};
+    skeleton_model_from_nodes(m, job->pose.locals, model_from_node);
+    if (job->skinning == MODEL_DQ) {
+        struct skeleton_dual_slot *palette =
+            ARENA_ARRAY(scratch, struct skeleton_dual_slot, m->slots_count);
+        skeleton_dual_palette(m, model_from_node, palette);
+        f.dual_palette = palette;
+    } else {
+        struct skeleton_slot *palette = ARENA_ARRAY(scratch, struct skeleton_slot, m->slots_count);
+        skeleton_palette(m, model_from_node, palette);
+        f.palette = palette;
+    }
+    f.face = face_begin(m, job->map, job->pose.weights, scratch);
+    return f;
+}
+
+struct share {
+    size_t first, count;
+};
+
+static struct share share_of(size_t total, size_t part, size_t part_count)
+{
+    CHECK(part < part_count);
+    size_t first = total * part / part_count;
+    return (struct share){first, total * (part + 1) / part_count - first};
+}
+
+void surface_face(const struct surface_frame *f, size_t part, size_t part_count)
+{
+    struct share s = share_of(f->job.map->face_block_count, part, part_count);
+    face_move(&f->face, s.first, s.count);
+}
+
+void surface_turn(const struct surface_frame *f, size_t part, size_t part_count)
+{
+    struct share s = share_of(f->job.map->face_block_count, part, part_count);
+    face_turn_normals(&f->face, s.first, s.count);
+}
+
+void surface_skin(const struct surface_frame *f, size_t part, size_t part_count)
+{
+    struct share s = share_of(f->job.model->blocks_count, part, part_count);
+    size_t end = s.first + s.count;
+    struct skin_job skin = {
+        .model = f->job.model,
+        .level = f->job.level,
+        .skinning = f->job.skinning,
+        .palette = f->palette,
+        .dual_palette = f->dual_palette,
+    };
+    // Runs of blocks whose base-space content lies in one piece: all of the model's own, or a
+    // stretch of the face's copies.
+    for (size_t first = s.first, next; first < end; first = next) {
+        skin.rest = face_block(&f->face, first);
+        for (next = first + 1; next < end; next++)
+            if (face_block(&f->face, next) != skin.rest + (next - first)) break;
+        skin.block_first = first;
+        skin.block_count = next - first;
+        skin.out = f->job.out + first;
+        skin_run(&skin);
+        if (f->job.tangents_out) skin_tangents(&skin, skin.out, f->job.tangents_out + first);
+    }
+}
+
+void surface_run(const struct surface_job *job, struct arena *scratch)
+{
+    size_t mark = arena_mark(scratch);
+    struct surface_frame f = surface_begin(job, scratch);
+    surface_face(&f, 0, 1);
+    surface_turn(&f, 0, 1);
+    surface_skin(&f, 0, 1);
+    arena_rewind(scratch, mark);
+}
+
+void surface_gather(const struct model *m, const struct surface_block *blocks, float *positions,
+                    float *normals)
+{
+    for (size_t v = 0; v < model_vertex_count(m); v++) {
+        uint32_t lane = m->vertex_lanes[v], place = lane % MODEL_LANES;
+        const struct surface_block *block = &blocks[lane / MODEL_LANES];
+        for (size_t r = 0; r < 3; r++) {
+            positions[3 * v + r] = block->position[r][place];
+            if (normals) normals[3 * v + r] = block->normal[r][place];
+        }
+    }
+}
