@@ -24,8 +24,9 @@ void tls_cert_add_address(struct tls_cert_names *names, const char *address); //
 // localhost, 127.0.0.1, ::1, the host name and the addresses of the interfaces that are up.
 void tls_cert_machine_names(struct tls_cert_names *names);
 
-// Uses FOLDER/tls.crt and FOLDER/tls.key (0600), or makes both when neither exists. The paths come
-// back for tls_config_server. ERR_IO, or ERR_MALFORMED when only one of them is there.
+// Uses FOLDER/tls.crt and FOLDER/tls.key (0600), or makes both when neither exists (a key alone
+// gets a new certificate). The paths come back for tls_config_server. ERR_IO, or ERR_MALFORMED
+// when the certificate is there without its key.
 MUST_CHECK enum err tls_cert_ensure(const char *folder, const struct tls_cert_names *names,
                                     char certificate_path[1024], char key_path[1024],
                                     struct fault *fault);

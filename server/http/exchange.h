@@ -3,6 +3,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "proto/http_head.h"
 #include "server/net/chunk.h"
 #include "server/net/conn.h"
 
@@ -13,17 +14,6 @@
 struct http_exchange;
 struct http_server;
 struct http_route;
-
-enum http_method {
-    HTTP_METHOD_GET,
-    HTTP_METHOD_HEAD,
-    HTTP_METHOD_POST,
-    HTTP_METHOD_PUT,
-    HTTP_METHOD_PATCH,
-    HTTP_METHOD_DELETE,
-    HTTP_METHOD_OPTIONS,
-    HTTP_METHOD_COUNT
-};
 
 // What was asked.
 enum http_method http_exchange_method(const struct http_exchange *x);
