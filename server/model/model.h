@@ -22,10 +22,10 @@ enum { MODEL_LANES = 16, MODEL_INFLUENCES_MAX = 16 };
 enum { MODEL_NONE = -1 };
 
 enum model_node_flags {
-    MODEL_NODE_JOINT = 1,     // listed by a skin
-    MODEL_NODE_IN_SCENE = 2,  // reachable in the default scene
-    MODEL_NODE_SHEARED = 4,   // its rest matrix is no TRS: rest_local holds while the pose's TRS
-                              // equals `rest` bit for bit
+    MODEL_NODE_JOINT = 1,    // listed by a skin
+    MODEL_NODE_IN_SCENE = 2, // reachable in the default scene
+    MODEL_NODE_SHEARED = 4,  // its rest matrix is no TRS: rest_local holds while the pose's TRS
+                             // equals `rest` bit for bit
 };
 
 struct model_node {
@@ -47,12 +47,12 @@ struct model_slot {
 enum model_topology { MODEL_TRIANGLES, MODEL_LINES, MODEL_POINTS };
 enum model_part_flags {
     MODEL_PART_SKINNED = 1,
-    MODEL_PART_HAS_NORMALS = 2,  // from the source; otherwise made at bake, angle-weighted smooth
+    MODEL_PART_HAS_NORMALS = 2, // from the source; otherwise made at bake, angle-weighted smooth
     MODEL_PART_HAS_TANGENTS = 4,
-    MODEL_PART_FLIPPED = 8,      // indices were wound the other way by a mirroring node or joint
+    MODEL_PART_FLIPPED = 8, // indices were wound the other way by a mirroring node or joint
 };
 
-struct model_part { // one primitive of one node
+struct model_part {                 // one primitive of one node
     uint32_t node, mesh, primitive; // node: index into nodes; mesh, primitive: glTF indices
     int32_t skin;                   // glTF index or MODEL_NONE
     int32_t material;               // or MODEL_NONE
@@ -150,7 +150,7 @@ struct model_image {
 };
 
 struct model_bone { // VRM humanoid
-    uint32_t bone; // offset into text: VRM 1.0 name
+    uint32_t bone;  // offset into text: VRM 1.0 name
     uint32_t node;
 };
 struct model_note {
@@ -162,10 +162,10 @@ struct model_info {
     uint32_t source; // file name, no folder
     uint32_t generator;
     float unit_m;
-    uint32_t unit_guessed; // no rig file said it
-    uint32_t skinning;     // default: LBS
-    uint32_t base_pose;    // 0 bind, 1 rest, 2 a pose of the rig file (authoring)
-    uint32_t vrm_version;  // 0 none, 1 = 0.x, 2 = 1.0
+    uint32_t unit_guessed;        // no rig file said it
+    uint32_t skinning;            // default: LBS
+    uint32_t base_pose;           // 0 bind, 1 rest, 2 a pose of the rig file (authoring)
+    uint32_t vrm_version;         // 0 none, 1 = 0.x, 2 = 1.0
     float box_min[3], box_max[3]; // of the surface in the rest pose, default morph weights
 };
 
@@ -181,11 +181,11 @@ struct model_info {
     X(rest, struct model_rest_block)                                                               \
     X(weights, float)                                                                              \
     X(tangents, struct model_tangent_block) /* one a block; empty when no part has them */         \
-    X(vertex_lanes, uint32_t)     /* [vertex] lane */                                              \
-    X(weld, uint32_t)             /* [vertex] lowest vertex at the same place of the same space */ \
-    X(corner_first, uint32_t)     /* [vertex + 1] triangle corners at each weld (CSR) */           \
-    X(corners, uint32_t)          /* positions in `indices` */                                     \
-    X(indices, uint32_t)          /* vertices; vertex-cache order */                               \
+    X(vertex_lanes, uint32_t)               /* [vertex] lane */                                    \
+    X(weld, uint32_t)         /* [vertex] lowest vertex at the same place of the same space */     \
+    X(corner_first, uint32_t) /* [vertex + 1] triangle corners at each weld (CSR) */               \
+    X(corners, uint32_t)      /* positions in `indices` */                                         \
+    X(indices, uint32_t)      /* vertices; vertex-cache order */                                   \
     X(uvs, float)                                                                                  \
     X(colors, float)                                                                               \
     X(shapes, struct model_shape)                                                                  \
@@ -202,8 +202,8 @@ struct model_info {
     X(bones, struct model_bone)                                                                    \
     X(notes, struct model_note)                                                                    \
     X(image_bytes, uint8_t)                                                                        \
-    X(vrm_json, char)             /* authoring: VRM expressions, springs, … in VRM 1.0 schema */   \
-    X(rig_json, char)             /* authoring: the rig file as given */
+    X(vrm_json, char) /* authoring: VRM expressions, springs, … in VRM 1.0 schema */             \
+    X(rig_json, char) /* authoring: the rig file as given */
 
 struct model {
 #define X(field, type)                                                                             \

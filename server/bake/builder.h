@@ -1,0 +1,43 @@
+#pragma once
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/err.h"
+#include "server/bake/compile.h"
+#include "server/bake/scene.h"
+#include "server/model/model.h"
+
+// What the stages of compile_scene share. Each stage fills some tables of `model` from the scene
+// and from what earlier stages left here, all in scene->pool. Private to compile_*.c.
+struct builder {
+    struct scene *scene;
+    const struct compile_settings *settings;
+    struct fault *fault;
+    struct model model; // tables filled so far
+
+    char *text; // grows
+    size_t text_capacity;
+
+    uint32_t *node_of_source; // [scene node] -> model node
+
+    struct model_part *parts;                         // model.parts, still writable
+    const struct scene_primitive **primitive_of_part; // [part]
+    // Influences of every vertex, CSR: slots ascending, weights > 0 with sum 1.
+    uint32_t *influence_first; // [vertex + 1]
+    uint16_t *influence_slots;
+    float *influence_weights;
+    float *positions, *normals; // x y z, source order, base space
+};
+
+enum err builder_no_memory(struct builder *b); // records "the model needs more memory ..."
+uint32_t builder_text(struct builder *b, const char *text); // offset; 0 for "" or out of memory
+#define BUILDER_ARRAY(b, type, count) POOL_ARRAY(&(b)->scene->pool, type, count)
+
+MUST_CHECK enum err compile_nodes(struct builder *b);      // nodes, bones
+MUST_CHECK enum err compile_parts(struct builder *b);      // parts, slots, influences, attributes
+MUST_CHECK enum err compile_topology(struct builder *b);   // indices, weld, corners, normals
+MUST_CHECK enum err compile_blocks(struct builder *b);     // blocks, rest, weights, lanes, tangents
+MUST_CHECK enum err compile_shapes(struct builder *b);     // shapes, channels, morph blocks
+MUST_CHECK enum err compile_clips(struct builder *b);      // clips, tracks
+MUST_CHECK enum err compile_appearance(struct builder *b); // materials, textures, images
+MUST_CHECK enum err compile_info(struct builder *b);       // info, box, unit, notes, authoring

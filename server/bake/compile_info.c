@@ -1,0 +1,102 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/check.h"
+#include "common/simd.h"
+#include "server/bake/builder.h"
+#include "server/character/surface/surface.h"
+
+// Skins the rest pose with the model's own kernels; the box is what a frame would fill.
+static enum err measure_box(struct builder *b, struct model_info *info)
+{
+    const struct model *m = &b->model;
+    struct arena arena;
+    size_t out_bytes = m->blocks_count * sizeof(struct surface_block);
+    if (!arena_create(&arena, face_map_bytes(m) + 4096)) return builder_no_memory(b);
+    struct face_map map;
+    face_map_build(m, &arena, &map);
+    struct arena scratch;
+    if (!arena_create(&scratch, surface_bytes(m, &map) + pose_bytes(m) + out_bytes + 4096)) {
+        arena_destroy(&arena);
+        return builder_no_memory(b);
+    }
+    struct surface_job job = {.model = m,
+                              .map = &map,
+                              .pose = pose_take(m, &scratch),
+                              .skinning = MODEL_LBS,
+                              .level = SIMD_PLAIN, // the same bytes on every machine
+                              .out = arena_take(&scratch, out_bytes)};
+    pose_rest(m, job.pose);
+    surface_run(&job, &scratch);
+    for (size_t r = 0; r < 3; r++) {
+        info->box_min[r] = INFINITY;
+        info->box_max[r] = -INFINITY;
+        for (size_t k = 0; k < m->blocks_count; k++)
+            for (size_t lane = 0; lane < MODEL_LANES; lane++) {
+                info->box_min[r] = fminf(info->box_min[r], job.out[k].position[r][lane]);
+                info->box_max[r] = fmaxf(info->box_max[r], job.out[k].position[r][lane]);
+            }
+    }
+    arena_destroy(&scratch);
+    arena_destroy(&arena);
+    for (size_t r = 0; r < 3; r++)
+        if (!isfinite(info->box_min[r]) || !isfinite(info->box_max[r]))
+            return fault_set(b->fault, ERR_LIMIT,
+                             "the rest pose carries vertices out of range: check the node "
+                             "transforms and inverse bind matrices");
+    return ERR_OK;
+}
+
+// Bodies are some metres tall at most: of the usual units the first that makes it so.
+static float guess_unit(const struct model_info *info)
+{
+    static const float units[] = {1, 0.01f, 0.001f, 0.1f};
+    float height = info->box_max[1] - info->box_min[1];
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
+        if (height * units[i] >= 0.2f && height * units[i] <= 4) return units[i];
+    return 1;
+}
+
+static enum err compile_notes(struct builder *b)
+{
+    const struct notes *notes = &b->scene->notes;
+    struct model_note *out = BUILDER_ARRAY(b, struct model_note, notes->count);
+    if (!out) return builder_no_memory(b);
+    for (uint32_t i = 0; i < notes->count; i++)
+        out[i] = (struct model_note){(uint32_t)notes->items[i].kind, notes->items[i].count,
+                                     builder_text(b, notes->items[i].text)};
+    b->model.notes = out;
+    b->model.notes_count = notes->count;
+    return ERR_OK;
+}
+
+enum err compile_info(struct builder *b)
+{
+    struct model_info *info = BUILDER_ARRAY(b, struct model_info, 1);
+    if (!info) return builder_no_memory(b);
+    b->model.info = info;
+    b->model.info_count = 1;
+    info->source = builder_text(b, b->settings->source_name);
+    info->generator = builder_text(b, b->scene->generator);
+    info->skinning = (uint32_t)b->settings->skinning;
+    info->base_pose = b->settings->base_pose;
+    info->vrm_version = b->scene->vrm.version;
+    enum err e = measure_box(b, info);
+    if (e != ERR_OK) return e;
+    info->unit_m = b->settings->unit_m;
+    info->unit_guessed = info->unit_m == 0;
+    if (info->unit_guessed) {
+        info->unit_m = guess_unit(info);
+        scene_note(b->scene, NOTE_READ, 1,
+                   "unit guessed from a height of %.4g: 1 file unit is %.4g m (unit_m in a rig "
+                   "file says otherwise)",
+                   (double)(info->box_max[1] - info->box_min[1]), (double)info->unit_m);
+    }
+    const char *vrm = b->scene->vrm.json ? b->scene->vrm.json : "";
+    b->model.vrm_json = vrm;
+    b->model.vrm_json_count = *vrm ? strlen(vrm) + 1 : 0;
+    const char *rig = b->settings->rig_json ? b->settings->rig_json : "";
+    b->model.rig_json = rig;
+    b->model.rig_json_count = *rig ? strlen(rig) + 1 : 0;
+    return compile_notes(b);
+}

@@ -1,0 +1,327 @@
+#include <cjson/cJSON.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/arena.h"
+#include "common/check.h"
+#include "common/file.h"
+#include "common/json_guard.h"
+#include "common/mesh_out.h"
+#include "common/simd.h"
+#include "server/character/input/pose_json.h"
+#include "server/character/pose/clip.h"
+#include "server/character/surface/surface.h"
+#include "server/cli/args.h"
+#include "server/cli/command.h"
+#include "server/cli/model_arg.h"
+#include "server/model/lookup.h"
+
+static const char help[] =
+    "usage: sinewd eval MODEL [--clip C --time S | --pose POSE.json] [--face NAME=W]...\n"
+    "                   [--skinning lbs|dq] [--without PARTS] [--format bin|obj|json] -o OUT\n"
+    "\n"
+    "Evaluates one frame offline. Without a clip and a pose it is the file's rest pose. A name may "
+    "be\n"
+    "#N, the glTF index. Times are seconds and clamp to the clip.\n"
+    "\n"
+    "  --format bin     OUT: float32 x y z, world space, file units, source order (the default);\n"
+    "                   OUT.normals: the same for normals\n"
+    "  --format obj     OUT: Wavefront OBJ      --format json   OUT: positions and normals as "
+    "JSON\n"
+    "  --without PARTS  leaves out, comma-separated: extras, springs, correctives, face\n"
+    "\n"
+    "Prints a JSON object that says where each primitive lies in OUT.\n"
+    "\n"
+    "examples:\n"
+    "  sinewd eval Fox.glb --clip Run --time 0.4 -o run.f32\n"
+    "  sinewd eval face.sinew --face eyeBlinkLeft=1 --face jawOpen=0.5 --format obj -o face.obj\n"
+    "  sinewd eval body.sinew --pose bent.json --skinning dq -o bent.f32\n";
+
+struct eval_options {
+    const char *clip, *time, *pose, *skinning, *format, *out, *script, *hz;
+    struct arg_list faces, customise, roots, without;
+};
+
+struct evaluation {
+    const struct model *model;
+    struct arena arena;
+    struct face_map map;
+    struct pose pose;
+    float *positions, *normals; // malloc'd, source order
+};
+
+static bool without(const struct eval_options *o, const char *part)
+{
+    for (size_t i = 0; i < o->without.count; i++)
+        for (const char *at = o->without.items[i]; *at;) {
+            size_t length = strcspn(at, ",");
+            if (strlen(part) == length && strncmp(at, part, length) == 0) return true;
+            at += length + (at[length] == ',');
+        }
+    return false;
+}
+
+static enum err check_without(const struct eval_options *o, struct fault *fault)
+{
+    static const char *const parts[] = {"extras", "springs", "correctives", "face"};
+    for (size_t i = 0; i < o->without.count; i++)
+        for (const char *at = o->without.items[i]; *at;) {
+            size_t length = strcspn(at, ",");
+            bool known = false;
+            for (size_t k = 0; k < sizeof parts / sizeof parts[0]; k++)
+                known = known || (strlen(parts[k]) == length && strncmp(at, parts[k], length) == 0);
+            if (!known)
+                return fault_set(
+                    fault, ERR_USAGE,
+                    "--without: \"%.*s\" is none of extras, springs, correctives, face",
+                    (int)length, at);
+            at += length + (at[length] == ',');
+        }
+    return ERR_OK;
+}
+
+static bool is_word(const char *text, const char *const *words)
+{
+    for (; *words; words++)
+        if (strcmp(*words, text) == 0) return true;
+    return false;
+}
+
+static enum err check_options(const struct eval_options *o, struct fault *fault)
+{
+    static const char *const skinnings[] = {"lbs", "dq", NULL};
+    static const char *const formats[] = {"bin", "obj", "json", NULL};
+    if (!o->out) return fault_set(fault, ERR_USAGE, "-o OUT is missing; see 'sinewd eval --help'");
+    if (o->clip && o->pose)
+        return fault_set(fault, ERR_USAGE,
+                         "give --clip or --pose, not both (a pose may name a clip)");
+    if (o->time && !o->clip) return fault_set(fault, ERR_USAGE, "--time needs --clip");
+    if (o->skinning && !is_word(o->skinning, skinnings))
+        return fault_set(fault, ERR_USAGE, "--skinning is lbs or dq, not \"%.40s\"", o->skinning);
+    if (o->format && !is_word(o->format, formats))
+        return fault_set(fault, ERR_USAGE, "--format is bin, obj or json, not \"%.40s\"",
+                         o->format);
+    if (o->script || o->hz) return fault_set(fault, ERR_USAGE, "--script and --hz: not yet");
+    if (o->customise.count) return fault_set(fault, ERR_USAGE, "--customise: not yet");
+    if (o->roots.count)
+        return fault_set(fault, ERR_USAGE, "--root: not yet, models have no roots in this version");
+    return check_without(o, fault);
+}
+
+static enum err apply_clip(struct evaluation *v, const struct eval_options *o, struct fault *fault)
+{
+    uint32_t clip;
+    double time_s = 0;
+    enum err e = lookup_name(v->model, LOOKUP_CLIP, o->clip, "--clip", &clip, fault);
+    if (e == ERR_OK && o->time) e = args_number("--time", o->time, &time_s, fault);
+    if (e == ERR_OK) clip_sample(v->model, clip, time_s, (struct clip_cursor){0}, v->pose);
+    return e;
+}
+
+static enum err apply_pose_file(struct evaluation *v, const char *path, struct fault *fault)
+{
+    enum { POSE_BYTES_MAX = 16 << 20 };
+    uint8_t *bytes;
+    size_t size_bytes;
+    cJSON *json = NULL;
+    struct fault inner = {0};
+    struct json_limits limits = json_limits_for(POSE_BYTES_MAX);
+    enum err e = file_read(path, POSE_BYTES_MAX, &bytes, &size_bytes, fault);
+    if (e != ERR_OK) return e;
+    e = json_parse((const char *)bytes, size_bytes, &limits, &json, &inner);
+    if (e == ERR_OK) e = pose_json_apply(v->model, json, "", v->pose, &v->arena, &inner);
+    if (e != ERR_OK) e = fault_set(fault, e, "--pose %.100s: %s", path, inner.line);
+    cJSON_Delete(json);
+    free(bytes);
+    return e;
+}
+
+static enum err apply_faces(struct evaluation *v, const struct eval_options *o, struct fault *fault)
+{
+    for (size_t i = 0; i < o->faces.count; i++) {
+        char name[256];
+        double weight;
+        uint32_t shape;
+        enum err e =
+            args_assignment("--face", o->faces.items[i], name, sizeof name, &weight, fault);
+        if (e == ERR_OK) e = lookup_name(v->model, LOOKUP_SHAPE, name, "--face", &shape, fault);
+        if (e != ERR_OK) return e;
+        for (size_t c = 0; c < v->model->channels_count; c++)
+            if (v->model->channels[c].shape == shape) v->pose.weights[c] = (float)weight;
+    }
+    for (size_t c = 0; without(o, "face") && c < v->model->channels_count; c++)
+        v->pose.weights[c] = 0;
+    return ERR_OK;
+}
+
+static enum err make_pose(struct evaluation *v, const struct eval_options *o, struct fault *fault)
+{
+    enum err e = ERR_OK;
+    pose_rest(v->model, v->pose);
+    if (o->clip) e = apply_clip(v, o, fault);
+    if (o->pose) e = apply_pose_file(v, o->pose, fault);
+    if (e == ERR_OK) e = apply_faces(v, o, fault);
+    return e;
+}
+
+static enum err start(struct evaluation *v, struct fault *fault)
+{
+    const struct model *m = v->model;
+    size_t vertices = model_vertex_count(m);
+    if (!arena_create(&v->arena, face_map_bytes(m) + 2 * pose_bytes(m) + 4096))
+        return fault_set(fault, ERR_MEMORY, "no memory for the model's frame");
+    face_map_build(m, &v->arena, &v->map);
+    v->pose = pose_take(m, &v->arena);
+    v->positions = malloc(vertices * 3 * sizeof(float));
+    v->normals = malloc(vertices * 3 * sizeof(float));
+    if (!v->positions || !v->normals)
+        return fault_set(fault, ERR_MEMORY, "no memory for %zu vertices", vertices);
+    return ERR_OK;
+}
+
+static enum err evaluate(struct evaluation *v, const struct eval_options *o, struct fault *fault)
+{
+    const struct model *m = v->model;
+    struct arena scratch;
+    size_t out_bytes = m->blocks_count * sizeof(struct surface_block);
+    if (!arena_create(&scratch, surface_bytes(m, &v->map) + out_bytes + 4096))
+        return fault_set(fault, ERR_MEMORY, "no memory for the model's frame");
+    enum model_skinning skinning = (enum model_skinning)m->info->skinning;
+    if (o->skinning) skinning = strcmp(o->skinning, "dq") == 0 ? MODEL_DQ : MODEL_LBS;
+    struct surface_job job = {.model = m,
+                              .map = &v->map,
+                              .pose = v->pose,
+                              .skinning = skinning,
+                              .level = simd_best(),
+                              .out = arena_take(&scratch, out_bytes)};
+    surface_run(&job, &scratch);
+    surface_gather(m, job.out, v->positions, v->normals);
+    arena_destroy(&scratch);
+    return ERR_OK;
+}
+
+static enum err write_bin(const struct evaluation *v, const char *path, struct fault *fault)
+{
+    char normals_path[4096];
+    size_t bytes = model_vertex_count(v->model) * 3 * sizeof(float);
+    int length = snprintf(normals_path, sizeof normals_path, "%s.normals", path);
+    if (length < 0 || (size_t)length >= sizeof normals_path)
+        return fault_set(fault, ERR_LIMIT, "the path is too long: %.100s", path);
+    enum err e = file_write_atomic(normals_path, v->normals, bytes, fault);
+    if (e == ERR_OK) e = file_write_atomic(path, v->positions, bytes, fault);
+    return e;
+}
+
+static enum err write_obj(const struct evaluation *v, const char *path, struct fault *fault)
+{
+    const struct model *m = v->model;
+    uint32_t *triangles = malloc((m->indices_count + 1) * sizeof *triangles);
+    if (!triangles) return fault_set(fault, ERR_MEMORY, "no memory to write %s", path);
+    size_t count = 0;
+    for (size_t i = 0; i < m->parts_count; i++)
+        for (uint32_t k = 0; m->parts[i].topology == MODEL_TRIANGLES && k < m->parts[i].index_count;
+             k++)
+            triangles[count++] = m->indices[m->parts[i].index_first + k];
+    struct mesh_out mesh = {.vertex_count = model_vertex_count(m),
+                            .index_count = count,
+                            .positions = v->positions,
+                            .normals = v->normals,
+                            .indices = triangles};
+    enum err e = mesh_out_obj(path, &mesh, fault);
+    free(triangles);
+    return e;
+}
+
+static enum err write_json(const struct evaluation *v, const char *path, struct fault *fault)
+{
+    enum { NUMBER_BYTES = 20 };
+    size_t count = model_vertex_count(v->model) * 3, used = 0;
+    size_t capacity = count * 2 * NUMBER_BYTES + 64;
+    char *text = malloc(capacity);
+    if (!text) return fault_set(fault, ERR_MEMORY, "no memory to write %s", path);
+    const float *const arrays[] = {v->positions, v->normals};
+    static const char *const opens[] = {"{\"positions\":[", "],\"normals\":["};
+    for (int a = 0; a < 2; a++) {
+        used += (size_t)snprintf(text + used, capacity - used, "%s", opens[a]);
+        for (size_t i = 0; i < count; i++)
+            used += (size_t)snprintf(text + used, capacity - used, "%s%.9g", i ? "," : "",
+                                     (double)arrays[a][i]);
+    }
+    used += (size_t)snprintf(text + used, capacity - used, "]}\n");
+    CHECK(used < capacity);
+    enum err e = file_write_atomic(path, text, used, fault);
+    free(text);
+    return e;
+}
+
+static void print_layout(const struct model *m)
+{
+    (void)printf("{\"vertices\": %zu, \"primitives\": [", model_vertex_count(m));
+    for (size_t i = 0; i < m->parts_count; i++) {
+        const struct model_part *p = &m->parts[i];
+        (void)printf("%s\n  {\"node\": %u, \"mesh\": %u, \"primitive\": %u, \"offset\": %zu, "
+                     "\"count\": %u}",
+                     i ? "," : "", m->nodes[p->node].source, p->mesh, p->primitive,
+                     (size_t)p->vertex_first * 3 * sizeof(float), p->vertex_count);
+    }
+    (void)printf("],\n \"drivers\": {}}\n");
+}
+
+static enum err eval_model(struct evaluation *v, const struct eval_options *o, struct fault *fault)
+{
+    enum err e = start(v, fault);
+    if (e == ERR_OK) e = make_pose(v, o, fault);
+    if (e == ERR_OK) e = evaluate(v, o, fault);
+    for (size_t i = 0; e == ERR_OK && i < model_vertex_count(v->model) * 3; i++)
+        if (!isfinite(v->positions[i]))
+            e = fault_set(fault, ERR_LIMIT,
+                          "the pose carries vertex %zu out of range: use smaller values", i / 3);
+    if (e != ERR_OK) return e;
+    if (o->format && strcmp(o->format, "obj") == 0) return write_obj(v, o->out, fault);
+    if (o->format && strcmp(o->format, "json") == 0) return write_json(v, o->out, fault);
+    return write_bin(v, o->out, fault);
+}
+
+static int run(int argc, char **argv)
+{
+    struct eval_options o = {0};
+    const struct arg_option options[] = {
+        {"--clip", ARG_VALUE, {.value = &o.clip}},
+        {"--time", ARG_VALUE, {.value = &o.time}},
+        {"--pose", ARG_VALUE, {.value = &o.pose}},
+        {"--script", ARG_VALUE, {.value = &o.script}},
+        {"--hz", ARG_VALUE, {.value = &o.hz}},
+        {"--face", ARG_LIST, {.list = &o.faces}},
+        {"--customise", ARG_LIST, {.list = &o.customise}},
+        {"--root", ARG_LIST, {.list = &o.roots}},
+        {"--skinning", ARG_VALUE, {.value = &o.skinning}},
+        {"--without", ARG_LIST, {.list = &o.without}},
+        {"--format", ARG_VALUE, {.value = &o.format}},
+        {"-o", ARG_VALUE, {.value = &o.out}},
+    };
+    struct args args = {.options = options,
+                        .option_count = sizeof options / sizeof options[0],
+                        .operand_names = "MODEL",
+                        .operand_min = 1,
+                        .operand_max = 1};
+    struct fault fault = {0};
+    struct model_file *file = NULL;
+    struct evaluation v = {0};
+    enum err e = args_read(&args, argc, argv, &fault);
+    if (e == ERR_OK) e = check_options(&o, &fault);
+    if (e == ERR_OK) e = model_arg_open(args.operands[0], &file, &fault);
+    if (e == ERR_OK) {
+        v.model = model_file_model(file);
+        e = eval_model(&v, &o, &fault);
+        if (e == ERR_OK) print_layout(v.model);
+    }
+    arena_destroy(&v.arena);
+    free(v.positions);
+    free(v.normals);
+    model_file_unref(file);
+    return e == ERR_OK ? 0 : command_fail("eval", &fault);
+}
+
+const struct command command_eval = {"eval", "one frame of a model, offline", help, run};

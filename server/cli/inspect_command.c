@@ -1,0 +1,208 @@
+#include <cjson/cJSON.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/json_guard.h"
+#include "server/bake/scene.h"
+#include "server/cli/args.h"
+#include "server/cli/command.h"
+#include "server/cli/model_arg.h"
+#include "server/model/model.h"
+
+static const char help[] = "usage: sinewd inspect MODEL [--json]\n"
+                           "\n"
+                           "Shows what a model holds: joints, clips, shapes, parts, and what the "
+                           "bake repaired. MODEL is a\n"
+                           ".sinew file or anything that 'sinewd bake' takes.\n"
+                           "\n"
+                           "examples:\n"
+                           "  sinewd inspect fox.sinew\n"
+                           "  sinewd inspect Fox.glb --json | jq .clips\n";
+
+static const char *const kinds[] = {"read", "repaired", "left_out"};
+static const char *const base_poses[] = {"bind", "rest", "pose"};
+
+static cJSON *list_joints(const struct model *m)
+{
+    cJSON *list = cJSON_CreateArray();
+    for (size_t i = 0; i < m->nodes_count; i++) {
+        const struct model_node *n = &m->nodes[i];
+        cJSON *item = cJSON_CreateObject();
+        cJSON_AddNumberToObject(item, "node", n->source);
+        cJSON_AddStringToObject(item, "name", model_text(m, n->name));
+        if (n->parent == MODEL_NONE)
+            cJSON_AddNullToObject(item, "parent");
+        else
+            cJSON_AddNumberToObject(item, "parent", m->nodes[n->parent].source);
+        cJSON_AddBoolToObject(item, "skin_joint", (n->flags & MODEL_NODE_JOINT) != 0);
+        for (size_t b = 0; b < m->bones_count; b++)
+            if (m->bones[b].node == i)
+                cJSON_AddStringToObject(item, "humanoid", model_text(m, m->bones[b].bone));
+        cJSON_AddItemToArray(list, item);
+    }
+    return list;
+}
+
+static cJSON *list_clips(const struct model *m)
+{
+    cJSON *list = cJSON_CreateArray();
+    for (size_t i = 0; i < m->clips_count; i++) {
+        cJSON *item = cJSON_CreateObject();
+        cJSON_AddNumberToObject(item, "index", (double)i);
+        cJSON_AddStringToObject(item, "name", model_text(m, m->clips[i].name));
+        cJSON_AddNumberToObject(item, "duration_s", (double)m->clips[i].duration_s);
+        cJSON_AddNumberToObject(item, "tracks", m->clips[i].track_count);
+        cJSON_AddBoolToObject(item, "loop", m->clips[i].loop != 0);
+        cJSON_AddItemToArray(list, item);
+    }
+    return list;
+}
+
+static cJSON *list_shapes(const struct model *m)
+{
+    cJSON *list = cJSON_CreateArray();
+    for (size_t i = 0; i < m->shapes_count; i++) {
+        uint32_t blocks = 0;
+        for (size_t c = 0; c < m->channels_count; c++)
+            if (m->channels[c].shape == i) blocks += m->channels[c].block_count;
+        cJSON *item = cJSON_CreateObject();
+        cJSON_AddNumberToObject(item, "index", (double)i);
+        cJSON_AddStringToObject(item, "name", model_text(m, m->shapes[i].name));
+        cJSON_AddNumberToObject(item, "channels", m->shapes[i].channel_count);
+        cJSON_AddNumberToObject(item, "blocks", blocks);
+        cJSON_AddItemToArray(list, item);
+    }
+    return list;
+}
+
+static cJSON *list_primitives(const struct model *m)
+{
+    static const char *const topologies[] = {"triangles", "lines", "points"};
+    cJSON *list = cJSON_CreateArray();
+    for (size_t i = 0; i < m->parts_count; i++) {
+        const struct model_part *p = &m->parts[i];
+        cJSON *item = cJSON_CreateObject();
+        cJSON_AddNumberToObject(item, "node", m->nodes[p->node].source);
+        cJSON_AddNumberToObject(item, "mesh", p->mesh);
+        cJSON_AddNumberToObject(item, "primitive", p->primitive);
+        cJSON_AddNumberToObject(item, "vertices", p->vertex_count);
+        cJSON_AddNumberToObject(item, "indices", p->index_count);
+        cJSON_AddStringToObject(item, "topology", topologies[p->topology]);
+        cJSON_AddBoolToObject(item, "skinned", (p->flags & MODEL_PART_SKINNED) != 0);
+        if (p->material != MODEL_NONE)
+            cJSON_AddStringToObject(item, "material",
+                                    model_text(m, m->materials[p->material].name));
+        cJSON_AddItemToArray(list, item);
+    }
+    return list;
+}
+
+static cJSON *list_repairs(const struct model *m)
+{
+    cJSON *list = cJSON_CreateArray();
+    for (size_t i = 0; i < m->notes_count; i++) {
+        cJSON *item = cJSON_CreateObject();
+        cJSON_AddStringToObject(item, "kind", kinds[m->notes[i].kind % 3]);
+        cJSON_AddNumberToObject(item, "count", m->notes[i].count);
+        cJSON_AddStringToObject(item, "text", model_text(m, m->notes[i].text));
+        cJSON_AddItemToArray(list, item);
+    }
+    return list;
+}
+
+static cJSON *describe_layout(const struct model *m)
+{
+    uint64_t influences = 0;
+    for (size_t i = 0; i < m->blocks_count; i++)
+        influences += (uint64_t)m->blocks[i].lane_count * m->blocks[i].influence_count;
+    cJSON *layout = cJSON_CreateObject();
+    cJSON_AddNumberToObject(layout, "blocks", (double)m->blocks_count);
+    cJSON_AddNumberToObject(layout, "lanes_used",
+                            (double)model_vertex_count(m) /
+                                (double)(m->blocks_count * MODEL_LANES));
+    cJSON_AddNumberToObject(layout, "influences_per_vertex",
+                            (double)influences / (double)model_vertex_count(m));
+    cJSON_AddNumberToObject(layout, "slots", (double)m->slots_count);
+    return layout;
+}
+
+// What the model keeps of VRM; the text is our own canonical JSON, checked at bake.
+static cJSON *describe_vrm(const struct model *m)
+{
+    if (m->vrm_json_count == 0) return NULL;
+    return cJSON_ParseWithLength(m->vrm_json, m->vrm_json_count);
+}
+
+static cJSON *describe(const struct model *m)
+{
+    cJSON *root = cJSON_CreateObject();
+    cJSON_AddStringToObject(root, "source", model_text(m, m->info->source));
+    cJSON_AddStringToObject(root, "generator", model_text(m, m->info->generator));
+    cJSON_AddNumberToObject(root, "unit_m", (double)m->info->unit_m);
+    cJSON_AddBoolToObject(root, "unit_guessed", m->info->unit_guessed != 0);
+    cJSON_AddStringToObject(root, "skinning", m->info->skinning == MODEL_DQ ? "dq" : "lbs");
+    cJSON_AddStringToObject(root, "base_pose", base_poses[m->info->base_pose % 3]);
+    cJSON_AddNumberToObject(root, "vertices", (double)model_vertex_count(m));
+    cJSON_AddNumberToObject(root, "triangles", (double)m->corners_count / 3);
+    cJSON_AddItemToObject(root, "primitives", list_primitives(m));
+    cJSON_AddItemToObject(root, "joints", list_joints(m));
+    cJSON_AddItemToObject(root, "clips", list_clips(m));
+    cJSON_AddItemToObject(root, "shapes", list_shapes(m));
+    cJSON_AddItemToObject(root, "roots", cJSON_CreateArray());
+    cJSON_AddItemToObject(root, "drivers", cJSON_CreateArray());
+    cJSON_AddItemToObject(root, "face", cJSON_CreateObject());
+    cJSON_AddItemToObject(root, "extras", cJSON_CreateArray());
+    cJSON_AddItemToObject(root, "controls", cJSON_CreateObject());
+    cJSON_AddItemToObject(root, "layout", describe_layout(m));
+    cJSON *vrm = describe_vrm(m);
+    if (vrm) cJSON_AddItemToObject(root, "vrm", vrm);
+    cJSON_AddItemToObject(root, "repairs", list_repairs(m));
+    return root;
+}
+
+static void print_text(const struct model *m)
+{
+    (void)printf("%s: %zu vertices in %zu primitives, %zu nodes, 1 unit = %.4g m%s\n",
+                 model_text(m, m->info->source), model_vertex_count(m), m->parts_count,
+                 m->nodes_count, (double)m->info->unit_m,
+                 m->info->unit_guessed ? " (guessed)" : "");
+    (void)printf("clips: %zu\n", m->clips_count);
+    for (size_t i = 0; i < m->clips_count; i++)
+        (void)printf("  #%zu %s  %.3f s\n", i, model_text(m, m->clips[i].name),
+                     (double)m->clips[i].duration_s);
+    (void)printf("shapes: %zu\n", m->shapes_count);
+    for (size_t i = 0; i < m->shapes_count; i++)
+        (void)printf("  #%zu %s\n", i, model_text(m, m->shapes[i].name));
+    for (size_t i = 0; i < m->notes_count; i++)
+        (void)printf("%s: %s (%u)\n", kinds[m->notes[i].kind % 3], model_text(m, m->notes[i].text),
+                     m->notes[i].count);
+}
+
+static int run(int argc, char **argv)
+{
+    bool json = false;
+    const struct arg_option options[] = {{"--json", ARG_FLAG, {.flag = &json}}};
+    struct args args = {.options = options,
+                        .option_count = 1,
+                        .operand_names = "MODEL",
+                        .operand_min = 1,
+                        .operand_max = 1};
+    struct fault fault = {0};
+    struct model_file *file = NULL;
+    enum err e = args_read(&args, argc, argv, &fault);
+    if (e == ERR_OK) e = model_arg_open(args.operands[0], &file, &fault);
+    if (e != ERR_OK) return command_fail("inspect", &fault);
+    if (json) {
+        cJSON *root = describe(model_file_model(file));
+        char *text = cJSON_Print(root);
+        if (text) (void)puts(text);
+        cJSON_free(text);
+        cJSON_Delete(root);
+    } else {
+        print_text(model_file_model(file));
+    }
+    model_file_unref(file);
+    return 0;
+}
+
+const struct command command_inspect = {"inspect", "what a model holds", help, run};

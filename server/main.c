@@ -1,0 +1,6 @@
+#include "server/cli/command.h"
+
+int main(int argc, char **argv)
+{
+    return command_main(argc, argv);
+}
