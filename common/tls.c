@@ -367,7 +367,6 @@ enum tls_status tls_handshake(struct tls *t)
 {
     CHECK(!t->open);
     if (t->failed) return TLS_FAILED;
-    queue_compact(t->out);
     while (t->ssl.state != MBEDTLS_SSL_HANDSHAKE_OVER) {
         // A resumed session passes over this state on both sides.
         if (t->ssl.state == MBEDTLS_SSL_SERVER_KEY_EXCHANGE) t->full_handshake = true;
@@ -428,6 +427,11 @@ enum tls_status tls_write(struct tls *t, const uint8_t *bytes, size_t size_bytes
 void tls_close_notify(struct tls *t)
 {
     if (t->open && !t->failed) (void)mbedtls_ssl_close_notify(&t->ssl);
+}
+
+bool tls_is_open(const struct tls *t)
+{
+    return t->open;
 }
 
 const char *tls_alpn(const struct tls *t)

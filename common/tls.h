@@ -78,6 +78,7 @@ enum tls_status tls_read(struct tls *t, uint8_t *out, size_t room_bytes, size_t 
 enum tls_status tls_write(struct tls *t, const uint8_t *bytes, size_t size_bytes);
 void tls_close_notify(struct tls *t); // best effort, into `out`
 
+bool tls_is_open(const struct tls *t);        // the handshake is done
 const char *tls_alpn(const struct tls *t);    // what was agreed, or NULL
 const char *tls_cipher(const struct tls *t);  // "TLS-ECDHE-…"
 bool tls_resumed(const struct tls *t);        // from a ticket, without a full handshake

@@ -81,7 +81,7 @@ struct conn_options {
     struct background *background; // for handshakes; may be NULL when plain
     uint32_t handshake_ms;         // 0: 5000, absolute from accept
     uint32_t linger_ms;            // 0: 5000, for the peer to take what is queued and close
-    uint32_t user_timeout_ms;      // 0: 10000; unacknowledged data, where the system has it
+    uint32_t user_timeout_ms;      // 0: 8000; unacknowledged data, where the system has it
     size_t input_bytes;            // 0: 16 kB of plaintext
     size_t control_bytes;          // 0: 64 kB
     size_t out_bytes;              // 0: 128 kB of ciphertext
@@ -95,9 +95,15 @@ struct conn_options {
     void *owner;
 };
 
-// Accepts from a listener that has a connection waiting. `options` must outlive the connection.
+// For server/net/listener. Accepts from a listener that has a connection waiting; conn_start then
+// begins (TLS, or on_open from inside the call). `options` must outlive the connection.
 // NULL: no memory (the waiting connection stays waiting); failures later come as on_gone.
 struct conn *conn_accept(uv_stream_t *listener, const struct conn_options *options);
+void conn_start(struct conn *c);
+void conn_set_id(struct conn *c, uint64_t id);
+// A value id, never used again: what late answers from other threads are matched with by
+// listener_hub_find. 0 before the listener has set it.
+uint64_t conn_id(const struct conn *c);
 
 // From now on these events; bytes that wait (after an upgrade: the first message) are delivered
 // to them when the current call returns. May be called again to hand over.
@@ -142,6 +148,7 @@ struct conn_address {
 };
 const struct conn_address *conn_peer(const struct conn *c);
 const struct conn_address *conn_local(const struct conn *c);
+bool conn_was_open(const struct conn *c); // on_open has been called
 bool conn_is_tls(const struct conn *c);
 const struct tls *conn_tls(const struct conn *c); // NULL: plain
 

@@ -31,6 +31,8 @@ struct listener_stats {
 struct listener_hub *listener_hub_create(uv_loop_t *loop, const struct listener_limits *limits);
 void listener_hub_free(struct listener_hub *hub); // after the last connection is gone
 const struct listener_stats *listener_hub_stats(const struct listener_hub *hub);
+// The connection of that conn_id, or NULL when it is gone.
+struct conn *listener_hub_find(struct listener_hub *hub, uint64_t conn_id);
 // Calls `visit` for every open connection; it may close the one it is given.
 void listener_hub_each(struct listener_hub *hub, void (*visit)(struct conn *c, void *ctx),
                        void *ctx);
