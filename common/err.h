@@ -27,7 +27,7 @@ enum err {
 #undef X
 };
 
-#define MUST_CHECK __attribute__((warn_unused_result))
+#define MUST_CHECK                      __attribute__((warn_unused_result))
 #define PRINTF_LIKE(format_at, args_at) __attribute__((format(printf, format_at, args_at)))
 
 const char *err_name(enum err e); // "TRUNCATED"

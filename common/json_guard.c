@@ -1,8 +1,7 @@
 #include "common/json_guard.h"
 
-#include <stdbool.h>
-
 #include <cjson/cJSON.h>
+#include <stdbool.h>
 
 #include "common/check.h"
 

@@ -17,7 +17,8 @@ struct json_limits {
 // what cJSON allocates stays below 32 MiB + 12 times the input.
 struct json_limits json_limits_for(size_t bytes_max);
 
-// Measures, then parses all of `text` (UTF-8; a byte order mark is refused, bytes after the value too).
-// On success *out is the caller's, to free with cJSON_Delete. The fault names a byte offset.
-MUST_CHECK enum err json_parse(const char *text, size_t size_bytes, const struct json_limits *limits,
-                               struct cJSON **out, struct fault *fault);
+// Measures, then parses all of `text` (UTF-8; a byte order mark is refused, bytes after the value
+// too). On success *out is the caller's, to free with cJSON_Delete. The fault names a byte offset.
+MUST_CHECK enum err json_parse(const char *text, size_t size_bytes,
+                               const struct json_limits *limits, struct cJSON **out,
+                               struct fault *fault);

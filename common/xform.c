@@ -76,8 +76,8 @@ bool xform_invert(const struct xform *m, struct xform *out)
     cross3(m->col[2], m->col[0], row[1]);
     cross3(m->col[0], m->col[1], row[2]);
     double det = dot3(m->col[0], row[0]);
-    double size = sqrt(dot3(m->col[0], m->col[0]) * dot3(m->col[1], m->col[1]) *
-                       dot3(m->col[2], m->col[2]));
+    double size =
+        sqrt(dot3(m->col[0], m->col[0]) * dot3(m->col[1], m->col[1]) * dot3(m->col[2], m->col[2]));
     if (!(fabs(det) > 1e-14 * size)) return false; // written so that NaN fails too
     struct xform inverse;
     for (int c = 0; c < 3; c++)
@@ -93,8 +93,8 @@ void xform_point(const struct xform *m, const double in[3], double out[3])
 {
     double moved[3];
     for (int r = 0; r < 3; r++)
-        moved[r] = m->col[0][r] * in[0] + m->col[1][r] * in[1] + m->col[2][r] * in[2] +
-                   m->col[3][r];
+        moved[r] =
+            m->col[0][r] * in[0] + m->col[1][r] * in[1] + m->col[2][r] * in[2] + m->col[3][r];
     for (int r = 0; r < 3; r++)
         out[r] = moved[r];
 }
@@ -141,8 +141,7 @@ bool xform_to_trs(const struct xform *m, struct trs *out)
     }
     exact = exact && fabs(dot3(basis[0], basis[1])) < 1e-5 &&
             fabs(dot3(basis[1], basis[2])) < 1e-5 && fabs(dot3(basis[2], basis[0])) < 1e-5;
-    out->translation =
-        (struct vec3){(float)m->col[3][0], (float)m->col[3][1], (float)m->col[3][2]};
+    out->translation = (struct vec3){(float)m->col[3][0], (float)m->col[3][1], (float)m->col[3][2]};
     out->rotation = quat_from_basis(basis);
     out->scale = (struct vec3){(float)length[0], (float)length[1], (float)length[2]};
     return exact;

@@ -65,7 +65,8 @@ static bool drop_repeats(struct source *src, const struct doc_at *at, uint32_t r
     return true;
 }
 
-// Cubic keys stay as they are: the standard normalises what comes out of the curve.
+// Keys that are unit but for rounding stay as they are, and cubic ones always: the standard
+// interpolates what the file says and normalises what comes out.
 static bool normalise_rotations(struct source *src, const struct doc_at *at, struct keys *k)
 {
     struct doc *d = &src->doc;
@@ -75,8 +76,11 @@ static bool normalise_rotations(struct source *src, const struct doc_at *at, str
         const float *v = k->values + 4 * (size_t)i;
         double length = sqrt((double)v[0] * (double)v[0] + (double)v[1] * (double)v[1] +
                              (double)v[2] * (double)v[2] + (double)v[3] * (double)v[3]);
-        off += !(fabs(length - 1) <= UNIT_TOLERANCE);
-        struct quat q = quat_normalise((struct quat){v[0], v[1], v[2], v[3]});
+        struct quat q = {v[0], v[1], v[2], v[3]};
+        if (!(fabs(length - 1) <= UNIT_TOLERANCE)) {
+            q = quat_normalise(q);
+            off++;
+        }
         memcpy(out + 4 * (size_t)i, &q, sizeof q);
     }
     if (off)

@@ -92,7 +92,7 @@ struct scene_channel {
     uint32_t width;      // floats a key: 3, 4, 3, or the target count
     const float *times;  // seconds, strictly rising
     const float *values; // width * key_count; cubic: in-tangent, value, out-tangent per key.
-                         // Rotations of step and linear channels are unit.
+                         // Rotations of step and linear channels are within 2 % of unit.
 };
 
 struct scene_clip {
