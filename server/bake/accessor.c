@@ -134,7 +134,7 @@ static bool slice_open(struct source *src, const struct doc_at *at, int32_t view
     size_t size = 0;
     *out = (struct slice){0};
     if (view == SCENE_NONE) return d->error == ERR_OK;
-    if (!buffers_view(src, at, view, &bytes, &size)) return false;
+    if (!buffers_view(src, view, &bytes, &size)) return false;
     const struct source_view *v = &src->views[view];
     size_t stride = v->meshopt.present ? v->meshopt.stride : v->stride;
     if (stride == 0) stride = l->element_bytes;

@@ -36,7 +36,7 @@ static void read_view(struct source *src, const struct doc_at *at, struct source
 {
     struct doc *d = &src->doc;
     if (!doc_is_object(d, at)) return;
-    struct doc_at length = doc_member(at, "byteLength"), stride = doc_member(at, "byteStride");
+    struct doc_at length = doc_member(at, "byteLength");
     *v = (struct source_view){
         .buffer = doc_index_needed(d, at, "buffer", src->buffer_count),
         .offset = doc_uint(d, at, "byteOffset", UINT32_MAX, 0),
@@ -49,11 +49,8 @@ static void read_view(struct source *src, const struct doc_at *at, struct source
     if (v->offset > buffer_bytes || v->size_bytes > buffer_bytes - v->offset)
         (void)doc_fail(d, at, ERR_TRUNCATED, "bytes %zu to %zu, but buffer %d has only %zu",
                        v->offset, v->offset + v->size_bytes, (int)v->buffer, buffer_bytes);
-    if (v->stride > 0 && v->stride < 4 && v->stride != 2 && v->stride != 1)
-        scene_note(d->scene, NOTE_REPAIRED, 1, "byteStride below 4 taken as it is");
     struct doc_at extensions = doc_member(at, "extensions"), meshopt = meshopt_of(&extensions);
     if (doc_is_object(d, &meshopt)) view_codec_read(src, &meshopt, &v->meshopt);
-    (void)stride;
 }
 
 bool buffers_open(struct source *src)
@@ -128,8 +125,7 @@ static bool decode_view(struct source *src, const struct doc_at *at, struct sour
     return true;
 }
 
-bool buffers_view(struct source *src, const struct doc_at *at, int32_t view, const uint8_t **bytes,
-                  size_t *size_bytes)
+bool buffers_view(struct source *src, int32_t view, const uint8_t **bytes, size_t *size_bytes)
 {
     struct doc *d = &src->doc;
     if (d->error != ERR_OK) return false;
@@ -144,7 +140,6 @@ bool buffers_view(struct source *src, const struct doc_at *at, int32_t view, con
         if (!buffer_bytes(src, v->buffer, &buffer)) return false;
         v->bytes = buffer + v->offset;
     }
-    (void)at;
     *bytes = v->bytes;
     *size_bytes = v->size_bytes;
     return true;

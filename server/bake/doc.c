@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "common/check.h"
+#include "server/bake/utf8.h"
 
 enum { PATH_BYTES = 200, DEPTH_MAX = 40, KEY_BYTES = 48, PAIRWISE_MAX = 12 };
 
@@ -48,6 +49,7 @@ bool doc_fail(struct doc *d, const struct doc_at *at, enum err code, const char 
     va_start(args, format);
     (void)vsnprintf(text, sizeof text, format, args);
     va_end(args);
+    utf8_mend(text);
     d->error = fault_set(&d->fault, code, "%s: %s", path, text);
     return false;
 }
@@ -269,21 +271,6 @@ const char *doc_text(struct doc *d, const struct doc_at *up, const char *key)
     return at.value ? doc_value_text(d, &at) : "";
 }
 
-// Length of the UTF-8 sequence at `s`, 0 when it is none (overlong, surrogate, cut off).
-static size_t utf8_length(const unsigned char *s)
-{
-    if (s[0] < 0x80) return 1;
-    size_t n = s[0] >= 0xF0 ? 4 : s[0] >= 0xE0 ? 3 : 2;
-    if (s[0] < 0xC2 || s[0] > 0xF4) return 0;
-    for (size_t i = 1; i < n; i++)
-        if ((s[i] & 0xC0) != 0x80) return 0; // the final NUL stops here too
-    if (s[0] == 0xE0 && s[1] < 0xA0) return 0;
-    if (s[0] == 0xED && s[1] > 0x9F) return 0;
-    if (s[0] == 0xF0 && s[1] < 0x90) return 0;
-    if (s[0] == 0xF4 && s[1] > 0x8F) return 0;
-    return n;
-}
-
 const char *doc_keep_text(struct doc *d, const struct doc_at *at, const char *text)
 {
     if (!*text) return "";
@@ -291,11 +278,7 @@ const char *doc_keep_text(struct doc *d, const struct doc_at *at, const char *te
     char *copy = DOC_KEEP(d, at, char, length + 1);
     if (!copy) return "";
     memcpy(copy, text, length);
-    for (size_t i = 0; i < length;) {
-        size_t n = utf8_length((const unsigned char *)copy + i);
-        if (n == 0) copy[i] = '?';
-        i += n ? n : 1;
-    }
+    utf8_mend(copy);
     return copy;
 }
 

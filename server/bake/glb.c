@@ -32,7 +32,7 @@ static enum err check_header(const uint8_t *bytes, size_t size_bytes, size_t *en
                          "byte %zu: the GLB ends here, its header says %u bytes; copy it again",
                          size_bytes, length);
     if (length < size_bytes)
-        scene_note(notes, NOTE_LEFT_OUT, 1, "%zu bytes after the GLB's declared end",
+        scene_note(notes, NOTE_LEFT_OUT, 1, "GLB with %zu bytes after its declared end",
                    size_bytes - length);
     *end = length;
     return ERR_OK;

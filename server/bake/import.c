@@ -9,6 +9,7 @@
 #include "server/bake/node_read.h"
 #include "server/bake/skin_read.h"
 #include "server/bake/source.h"
+#include "server/bake/vrm_read.h"
 
 struct import_limits import_limits_default(void)
 {
@@ -24,7 +25,8 @@ static void read_all(struct source *src)
     struct doc_at root = doc_root(d);
     src->skin_count = doc_list(d, &root, "skins").count;
     if (!node_read(src) || !skin_read(src) || !skin_check_nodes(src)) return;
-    (void)anim_read(src);
+    if (!anim_read(src)) return;
+    (void)vrm_read(src);
 }
 
 enum err import_bytes(const uint8_t *bytes, size_t size_bytes, const char *path,

@@ -100,6 +100,9 @@ static bool unroll_runs(struct source *src, const struct doc_at *at, enum mode m
         restarts += is_restart;
         start = i + 1;
     }
+    if (restarts && l->count == 0)
+        return doc_fail(d, at, ERR_MALFORMED, "index %u, but only %u vertices", restart,
+                        vertex_count);
     if (restarts)
         scene_note(d->scene, NOTE_REPAIRED, restarts,
                    "primitive-restart indices, which glTF does not have, taken as breaks");

@@ -33,7 +33,7 @@ static void read_image_view(struct source *src, const struct doc_at *at, int32_t
     }
     const uint8_t *bytes = NULL;
     size_t size = 0;
-    if (buffers_view(src, at, view, &bytes, &size) && keep_bytes(src, at, bytes, size, image))
+    if (buffers_view(src, view, &bytes, &size) && keep_bytes(src, at, bytes, size, image))
         memo_add(&src->memo, d, at, &key, image);
 }
 

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "server/bake/utf8.h"
+
 enum { NOTES_MAX = 200 };
 
 static bool notes_grow(struct scene *s)
@@ -24,6 +26,7 @@ void scene_note(struct scene *s, enum note_kind kind, uint32_t count, const char
     va_start(args, format);
     (void)vsnprintf(note.text, sizeof note.text, format, args);
     va_end(args);
+    utf8_mend(note.text); // cutting may have split a character
     for (char *c = note.text; *c; c++)
         if ((unsigned char)*c < 0x20 || *c == 0x7f) *c = '?';
     if (s->notes.count >= NOTES_MAX - 1)

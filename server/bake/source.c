@@ -111,8 +111,13 @@ static bool parse(struct source *src, const char *text, size_t size_bytes)
 {
     struct doc *d = &src->doc;
     struct json_limits limits = json_limits_for(src->limits->file_bytes_max);
-    d->error = json_parse(text, size_bytes, &limits, &d->root, &d->fault);
-    if (d->error != ERR_OK) return false;
+    struct fault fault = {0};
+    d->error = json_parse(text, size_bytes, &limits, &d->root, &fault);
+    if (d->error != ERR_OK) {
+        (void)fault_set(&d->fault, d->error, "%s%s", fault.line,
+                        src->is_glb ? " of the JSON chunk, which starts at byte 20" : "");
+        return false;
+    }
     size_t tree = tree_bytes(d->root);
     d->cap_bytes = d->cap_bytes > tree + 4 * (size_t)MIB ? d->cap_bytes - tree : 4 * (size_t)MIB;
     doc_check_keys(d);
@@ -145,7 +150,8 @@ bool source_open(struct source *src, const uint8_t *bytes, size_t size_bytes, co
     pool_init(&d->scratch, d->cap_bytes);
     pool_init(&scene->pool, d->cap_bytes);
     struct glb glb = {.json = (const char *)bytes, .json_bytes = size_bytes};
-    if (glb_is(bytes, size_bytes)) {
+    src->is_glb = glb_is(bytes, size_bytes);
+    if (src->is_glb) {
         d->error = glb_split(bytes, size_bytes, &glb, scene, &d->fault);
         if (d->error != ERR_OK) return false;
     } else {

@@ -69,7 +69,8 @@ struct source_file { // a file beside the document, held for the import
 struct source {
     struct doc doc;
     const struct import_limits *limits;
-    const char *path;   // NULL: nothing beside it may be read
+    const char *path; // NULL: nothing beside it may be read
+    bool is_glb;
     const uint8_t *bin; // the GLB's BIN chunk, borrowed
     size_t bin_bytes;
     uint32_t buffer_count, view_count, accessor_count, node_count, mesh_count, skin_count;

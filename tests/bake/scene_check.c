@@ -142,7 +142,7 @@ static const char *check_channel(const struct scene *s, const struct scene_chann
         if (c->times[i] <= c->times[i - 1]) return "times that do not rise";
     for (uint32_t i = 0; c->path == SCENE_ROTATION && parts == 1 && i < c->key_count; i++) {
         const float *q = c->values + 4 * (size_t)i;
-        if (fabsf(q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3] - 1) > 1e-4F)
+        if (fabsf(q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3] - 1) > 0.05F)
             return "a rotation key's length";
     }
     return NULL;

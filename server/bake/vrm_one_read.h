@@ -1,0 +1,5 @@
+#pragma once
+#include "server/bake/vrm_read.h"
+
+// VRMC_vrm (meta, humanoid, first person, look-at, expressions).
+void vrm_one_read(struct vrm_writer *w, const struct doc_at *vrm);
