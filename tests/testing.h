@@ -28,8 +28,7 @@ enum { TESTING_SKIPPED = 77 };
         printf("%s %s\n", testing_failures == before_ ? "ok  " : "FAIL", #fn);                     \
         fflush(stdout);                                                                            \
     } while (0)
-#define TESTING_MAIN_END                                                                           \
-    return testing_failures != 0
+#define TESTING_MAIN_END return testing_failures != 0
 
 // The folder of real test data, or NULL (then the caller prints a line and skips).
 static inline const char *testing_data(void)

@@ -47,14 +47,12 @@ static enum err measure_box(struct builder *b, struct model_info *info)
     return ERR_OK;
 }
 
-// Bodies are some metres tall at most: of the usual units the first that makes it so.
+// Bodies are between a hand and some metres tall: of the usual units the one that makes it so.
 static float guess_unit(const struct model_info *info)
 {
-    static const float units[] = {1, 0.01f, 0.001f, 0.1f};
     float height = info->box_max[1] - info->box_min[1];
-    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
-        if (height * units[i] >= 0.2f && height * units[i] <= 4) return units[i];
-    return 1;
+    if (height > 1000) return 0.001f;
+    return height > 10 ? 0.01f : 1;
 }
 
 static enum err compile_notes(struct builder *b)

@@ -58,7 +58,7 @@ enum err compile_nodes(struct builder *b)
     if (s->node_count == 0)
         return fault_set(
             b->fault, ERR_NOT_FOUND,
-            "there is no node, so nothing to show: give a file with a mesh in a scene");
+            "/nodes: there is none, so nothing to show: give a file with a mesh in a scene");
     uint32_t *source_of_node = BUILDER_ARRAY(b, uint32_t, s->node_count);
     uint32_t *chain = BUILDER_ARRAY(b, uint32_t, s->node_count);
     struct model_node *nodes = BUILDER_ARRAY(b, struct model_node, s->node_count);

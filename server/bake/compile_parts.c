@@ -56,7 +56,7 @@ static enum err choose_plan(struct builder *b, struct part_plan *plan)
     }
     if (plan->vertex_count == 0)
         return fault_set(b->fault, ERR_NOT_FOUND,
-                         "no node shows a mesh with vertices: give a file that has a surface");
+                         "/nodes: none shows a mesh with vertices: give a file that has a surface");
     if (plan->vertex_count > UINT32_MAX / 32 || plan->influence_count > UINT32_MAX / 2)
         return builder_no_memory(b);
     return ERR_OK;

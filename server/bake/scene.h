@@ -69,7 +69,7 @@ struct scene_mesh {
     const char *name;
     uint32_t primitive_count;
     struct scene_primitive *primitives;
-    uint32_t target_count; // equal in all its primitives
+    uint32_t target_count;           // equal in all its primitives
     const char *const *target_names; // "" where the file gives none
     const float *weights;            // target_count defaults
 };
@@ -123,8 +123,8 @@ struct scene_material {
 };
 
 struct scene_texture {
-    int32_t image;                // or SCENE_NONE (then a viewer shows the plain factor)
-    int32_t basisu_image;         // KHR_texture_basisu source, or SCENE_NONE
+    int32_t image;        // or SCENE_NONE (then a viewer shows the plain factor)
+    int32_t basisu_image; // KHR_texture_basisu source, or SCENE_NONE
     uint16_t mag_filter, min_filter, wrap_s, wrap_t; // glTF enums, 0 = unset filter
 };
 

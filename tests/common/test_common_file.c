@@ -8,8 +8,8 @@ int testing_failures;
 static void names_outside_the_folder_are_denied(void)
 {
     char out[64];
-    static const char *const bad[] = {"/etc/passwd", "../x", "a/../../x", "..", "http://x/y",
-                                      "C:x", "a\\..\\x", ""};
+    static const char *const bad[] = {"/etc/passwd", "../x", "a/../../x", "..",
+                                      "http://x/y",  "C:x",  "a\\..\\x",  ""};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
         EXPECT(file_beside("dir/m.gltf", bad[i], out, sizeof out) == ERR_DENIED);
     EXPECT(file_beside("dir/m.gltf", "a/..b.bin", out, sizeof out) == ERR_OK);
