@@ -50,6 +50,7 @@ struct appearance_message {
     const uint8_t *materials_packed; // read by appearance_message_material
 };
 
+// Writes a payload WITHOUT envelope (it may need pieces: messages_piece).
 MUST_CHECK enum err appearance_message_encode(struct wire_writer *w, uint32_t actor,
                                               uint32_t version,
                                               const struct appearance_material *materials,

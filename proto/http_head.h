@@ -27,14 +27,14 @@ struct http_header {
 };
 
 enum http_method {
-    HTTP_OTHER,
-    HTTP_GET,
-    HTTP_HEAD,
-    HTTP_POST,
-    HTTP_PUT,
-    HTTP_PATCH,
-    HTTP_DELETE,
-    HTTP_OPTIONS
+    HTTP_METHOD_OTHER,
+    HTTP_METHOD_GET,
+    HTTP_METHOD_HEAD,
+    HTTP_METHOD_POST,
+    HTTP_METHOD_PUT,
+    HTTP_METHOD_PATCH,
+    HTTP_METHOD_DELETE,
+    HTTP_METHOD_OPTIONS
 };
 
 struct http_head {

@@ -21,15 +21,14 @@ enum {
     SURFACE_SECTIONS_MAX = 64,
     SURFACE_VERTICES_MAX = 1 << 20,
     SURFACE_INDICES_MAX = 6 << 20,
-    SURFACE_UV_SETS_MAX = 4,
-    SURFACE_PREDICTOR_PARENTS = 4
+    SURFACE_UV_SETS_MAX = 4
 };
 
 enum surface_section_kind { // unpacked form; all little-endian
     SURFACE_PARTS = 1,      // a detail: struct surface_part per part
     SURFACE_INDICES = 2,    // a detail: u32 per index, stream vertices of that detail
     SURFACE_VERTICES = 3,   // detail 0: u32 source vertex per vertex; others: detail-0 vertex
-    SURFACE_PREDICTORS = 4, // a detail: 4 x u16 per vertex (surface/codec.h)
+    SURFACE_PREDICTORS = 4, // a detail: 8 x u16 per vertex (surface/codec.h)
     SURFACE_UVS = 5,        // detail 0, a set: 2 x f32 per vertex
     SURFACE_COLORS = 6      // detail 0, a set: 4 x u8 RGBA per vertex
 };

@@ -12,6 +12,7 @@
 struct wire_reader {
     const uint8_t *begin, *at, *end; // begin: where padding counts from
     bool failed;
+    bool malformed; // failed for what was there, not for what was missing
 };
 
 struct wire_reader wire_read(const void *bytes, size_t size_bytes);
@@ -22,7 +23,8 @@ uint64_t wire_u64(struct wire_reader *r);
 float wire_f32(struct wire_reader *r); // any bit pattern; the codec checks wire_finite
 const uint8_t *wire_bytes(struct wire_reader *r, size_t count); // borrowed; NULL once failed
 void wire_floats(struct wire_reader *r, float *out, size_t count);
-void wire_align4(struct wire_reader *r); // skips padding (its value is not looked at)
+void wire_align4(struct wire_reader *r);          // skips padding (its value is not looked at)
+enum err wire_error(const struct wire_reader *r); // ERR_OK, ERR_TRUNCATED or ERR_MALFORMED
 size_t wire_left(const struct wire_reader *r);
 bool wire_finite(const float *values, size_t count);
 

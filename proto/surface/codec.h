@@ -66,21 +66,30 @@ struct surface_quantise_job {
 // larger grid (surface_grid_fit on the box) and makes a key frame.
 bool surface_quantise(struct surface_quantise_job *job);
 
-// Predictors: for each vertex of a detail, how far back in stream order its 4 parents are, each
-// 1 .. i + 1 and at most 65535; i + 1 stands for "no parent" (a row of zeros before the first).
-// Chosen once per detail from its topology: the nearest earlier neighbours. `predictors`: 4 per
-// vertex. `indices`: triangles of stream vertices (others: pass what there is, 0 triangles do);
-// `weld` (may be NULL): for each vertex the first stream vertex at the same place, which becomes
-// its only parent. Scratch is malloc'd: at load. ERR_MEMORY.
+// Predictors, 8 numbers a vertex: how far back in stream order its parents are. Each is 1 .. i + 1,
+// at most 65535; i + 1 stands for a row of zeros before the first vertex.
+//   [0..3]  the neighbours that are averaged (delta frames); fewer than four repeat
+//   [4..6]  a, b, c: a + b - c is the fourth corner of a parallelogram (key frames)
+//   [7]     0
+// Chosen once per detail from its topology; sent in SURFACE. `indices`: triangles of stream
+// vertices, index_count / 3 of them (lines and points are left out); `weld` (may be NULL): for each
+// vertex the first stream vertex at the same place, its only parent when it is another one. A
+// neighbour further back than 65535 is not used. Scratch is malloc'd: at load. ERR_MEMORY.
+enum { SURFACE_PREDICTORS_WIDTH = 8 };
 MUST_CHECK enum err surface_predictors_make(const uint32_t *indices, size_t index_count,
                                             const uint32_t *weld, size_t vertex_count,
                                             uint16_t *predictors);
 bool surface_predictors_valid(const uint16_t *predictors, size_t vertex_count);
 
-// A good stream order for a mesh: order[i] = which vertex comes at place i, so that neighbours
-// are near. Malloc'd scratch: at load. ERR_MEMORY.
+// A stream order by locality: order[i] = which vertex comes at place i, so that neighbours are
+// near. Source order is often as good (modelling tools number in sweeps): surface_order_choose
+// codes the rest surface in both and keeps the smaller, ties to source order. `rest`: rows of the
+// rest surface, [vertex]. Malloc'd scratch: at load. ERR_MEMORY.
 MUST_CHECK enum err surface_order_make(const uint32_t *indices, size_t index_count,
                                        size_t vertex_count, uint32_t *order);
+MUST_CHECK enum err surface_order_choose(const uint32_t *indices, size_t index_count,
+                                         const uint32_t *weld, const struct surface_row *rest,
+                                         size_t vertex_count, uint32_t *order);
 
 // zstd state and scratch for one thread of encoding or decoding; shared by all surfaces there.
 struct surface_packer;
@@ -127,13 +136,15 @@ void surface_anchors_keep(struct surface_anchors *a, uint32_t frame);
 // ---- decoder side -------------------------------------------------------------------------
 
 struct surface_decode_job {
+    enum simd_level level;
     const uint8_t *payload;
     size_t size_bytes;
     size_t vertex_count;
     uint8_t bits;
     const uint16_t *predictors;       // valid (surface_predictors_valid)
     const struct surface_row *anchor; // NULL: a key frame
-    struct surface_row *rows;         // written, vertex_count; undefined after an error
+    struct surface_row *rows;         // written, vertex_count; undefined after an error;
+                                      // not the anchor
 };
 // Hostile-safe: any payload gives an error or rows in range; work is bounded by vertex_count.
 // ERR_MALFORMED; ERR_TRUNCATED.

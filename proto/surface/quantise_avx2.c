@@ -1,0 +1,1 @@
+#include "proto/surface/codec.h"
