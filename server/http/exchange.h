@@ -58,6 +58,9 @@ struct cJSON;
 void http_answer_json(struct http_exchange *x, int status, const struct cJSON *json); // borrows
 void http_answer_empty(struct http_exchange *x, int status); // 204, 304, …
 
+// A file of the server's assets ("/ops.html"), as a plain GET of it would be answered.
+void http_answer_asset(struct http_exchange *x, const char *path);
+
 // application/problem+json (RFC 9457). `type` is a stable short name: "/problems/<type>" goes out
 // as the type. `detail` says what to do; may be NULL.
 void http_answer_problem(struct http_exchange *x, int status, const char *type, const char *title,

@@ -12,7 +12,8 @@ enum http_listener {      // where a route exists at all; elsewhere it is 404
     HTTP_ON_PUBLIC = 1,   // TLS, and the plain listener when it is not loopback
     HTTP_ON_LOOPBACK = 2, // the plain loopback listener
     HTTP_ON_ADMIN = 4,
-    HTTP_ON_ANY = 7
+    HTTP_ON_ANY = 7,
+    HTTP_ON_LOOPBACK_PEER = 8 // open_on only: any listener, when the peer is this machine
 };
 
 struct http_route {
@@ -21,7 +22,7 @@ struct http_route {
         *pattern;       // "/v1/models/{id}/versions/{n}"; {name} is one segment, {name...} the rest
     uint32_t listeners; // enum http_listener bits
     uint32_t scope;     // the owner's own bits; 0: open to all
-    uint32_t open_on;   // listeners on which no scope is asked for
+    uint32_t open_on;   // where no scope is asked for: enum http_listener bits
     bool websocket;     // an upgrade: Origin is checked first, plain requests get 426
     uint64_t body_max;  // bytes; more is 413. 0: no body
     // Complete request (without on_body), or its end (with).
@@ -43,7 +44,7 @@ struct router_param {
 struct router_match {
     const struct http_route *route; // NULL: none
     bool path_known;                // some method has it: 405, not 404
-    uint32_t allowed;               // 1 << method, of rows with this path on this listener
+    uint32_t allowed; // 1 << enum http_method, of rows with this path on this listener
     size_t param_count;
     struct router_param params[ROUTER_PARAMS_MAX];
 };
