@@ -96,7 +96,7 @@ static void scene_close(struct scene *s)
     arena_destroy(&s->arena);
 }
 
-static void bench_pose(void)
+static void bench_pose(const char *keys, bool smooth)
 {
     struct synthetic model;
     struct scene s;
@@ -106,7 +106,8 @@ static void bench_pose(void)
                                                 .rings = 128,
                                                 .influences = 4,
                                                 .clips = 4,
-                                                .keys = 60},
+                                                .keys = 60,
+                                                .smooth = smooth},
                    &model);
     // The clips a game plays are linear ones; the synthetic model's kinds alternate.
     struct model m = model.model;
@@ -121,7 +122,8 @@ static void bench_pose(void)
         {"pose, dual palette", run_pose_dual, &s, 0, 0, 0}};
     bench_alternate(variants, 4, ROUNDS);
     char inputs[128];
-    snprintf(inputs, sizeof inputs, "\"joints\":67,\"clips\":3,\"vertices\":%zu", s.vertex_count);
+    snprintf(inputs, sizeof inputs, "\"joints\":67,\"clips\":3,\"keys\":\"%s\",\"vertices\":%zu",
+             keys, s.vertex_count);
     for (int i = 0; i < 4; i++)
         bench_print("pose", &variants[i], inputs, &variants[0], 1);
     scene_close(&s);
@@ -178,7 +180,8 @@ static void bench_face(void)
 
 int main(void)
 {
-    bench_pose();
+    bench_pose("recorded motion", true);
+    bench_pose("wild", false);
     bench_face();
     return 0;
 }

@@ -333,6 +333,20 @@ static void key_value(struct maker *k, uint32_t path, uint32_t target, bool tang
     }
 }
 
+// One axis and swing a track: neighbouring keys some degrees apart, as in recorded motion.
+static void smooth_rotation(struct maker *k, uint32_t target, uint32_t key, float *out)
+{
+    struct synthetic_random own = {k->set->seed * 131 + target};
+    struct quat q = synthetic_rotation(&own, 2);
+    double half = 0.5 * sin(0.2 * key + target), n = 0;
+    const float axis[3] = {q.x, q.y, q.z};
+    for (int i = 0; i < 3; i++)
+        n += (double)axis[i] * (double)axis[i];
+    for (int i = 0; i < 3; i++)
+        out[i] = (float)((double)axis[i] * sin(half) / sqrt(n + 1e-12));
+    out[3] = (float)cos(half);
+}
+
 static void make_track(struct maker *k, uint32_t path, uint32_t target, uint32_t interpolation)
 {
     static const uint32_t widths[] = {3, 4, 3, 1};
@@ -344,7 +358,10 @@ static void make_track(struct maker *k, uint32_t path, uint32_t target, uint32_t
         bool cubic = interpolation == MODEL_CUBIC;
         k->times[k->time_at++] = 0.1f + (float)i / 30;
         for (int part = cubic ? 0 : 1; part < (cubic ? 3 : 2); part++) {
-            key_value(k, path, target, part != 1, k->values + k->value_at);
+            if (k->set->smooth && path == MODEL_ROTATION && part == 1)
+                smooth_rotation(k, target, i, k->values + k->value_at);
+            else
+                key_value(k, path, target, part != 1, k->values + k->value_at);
             k->value_at += width;
         }
     }

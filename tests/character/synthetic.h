@@ -22,6 +22,7 @@ struct synthetic_settings {
     uint32_t channels, channels_with_normals; // the first ones bring normal deltas
     uint32_t clips;                           // clip 0 linear, 1 cubic, 2 step, then again
     uint32_t keys;                            // a track, >= 1; 30 a second
+    bool smooth; // keys swing as recorded motion does; else each is a wild rotation of its own
 };
 
 struct synthetic_vertex { // what a vertex was made from, source order

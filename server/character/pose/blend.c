@@ -12,11 +12,17 @@ static double node_weight(const struct blend_layer *layer, size_t node)
     return (double)layer->weight * (layer->node_mask ? (double)layer->node_mask[node] : 1);
 }
 
+static double rest_fill(double total)
+{
+    return total < (double)BLEND_FLOOR ? (double)BLEND_FLOOR - total : 0;
+}
+
 struct node_sum {
     double translation[3], rotation[4], scale[3];
 };
 
-static void sum_add(struct node_sum *sum, const struct trs *t, const double heaviest[4], double w)
+static inline void sum_add(struct node_sum *sum, const struct trs *t, const double heaviest[4],
+                           double w)
 {
     double q[4];
     rotation_load(t->rotation, q);
@@ -60,11 +66,13 @@ static struct trs blend_node(const struct model *m, const struct blend_layer *la
         if (!(w > 0)) continue;
         if (!first) first = t;
         same = same && trs_same(first, t);
-        if (w > most) heaviest = t;
-        most = fmax(most, w);
+        if (w > most) {
+            heaviest = t;
+            most = w;
+        }
         total += w;
     }
-    double fill = fmax((double)BLEND_FLOOR - total, 0);
+    double fill = rest_fill(total);
     if (!first) return *rest;
     if (same && (fill <= 0 || trs_same(first, rest))) return *first;
 
@@ -90,7 +98,7 @@ static float blend_channel(const struct model *m, const struct blend_layer *laye
         total += w;
         sum += w * (double)layers[i].pose.weights[channel];
     }
-    double fill = fmax((double)BLEND_FLOOR - total, 0);
+    double fill = rest_fill(total);
     return (float)((sum + fill * (double)m->channels[channel].default_weight) / (total + fill));
 }
 

@@ -30,23 +30,25 @@ static struct xform slot_matrix(const struct model *m, const struct xform *model
     return xform_mul(&model_from_node[m->slots[slot].node], &node_from_base);
 }
 
-// Column c of the cofactor matrix: the cross product of the two other columns.
-static void cofactor_column(const struct xform *s, int c, double out[3])
+static void cross(const double a[3], const double b[3], double out[3])
 {
-    const double *a = s->col[(c + 1) % 3], *b = s->col[(c + 2) % 3];
     out[0] = a[1] * b[2] - a[2] * b[1];
     out[1] = a[2] * b[0] - a[0] * b[2];
     out[2] = a[0] * b[1] - a[1] * b[0];
 }
 
-// An axis scaled to nothing leaves a determinant of rounding noise: that is no mirror.
-static bool mirrors(const struct xform *s)
+static double dot(const double a[3], const double b[3])
 {
-    double size2 = 1;
-    for (int c = 0; c < 3; c++)
-        size2 *=
-            s->col[c][0] * s->col[c][0] + s->col[c][1] * s->col[c][1] + s->col[c][2] * s->col[c][2];
-    return xform_det3(s) < -1e-12 * sqrt(size2);
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
+}
+
+// An axis scaled to nothing leaves a determinant of rounding noise: that is no mirror.
+static bool mirrors(const struct xform *s, double det)
+{
+    if (det >= 0) return false;
+    double size2 =
+        dot(s->col[0], s->col[0]) * dot(s->col[1], s->col[1]) * dot(s->col[2], s->col[2]);
+    return det < -1e-12 * sqrt(size2);
 }
 
 void skeleton_palette(const struct model *m, const struct xform *model_from_node,
@@ -54,18 +56,23 @@ void skeleton_palette(const struct model *m, const struct xform *model_from_node
 {
     for (size_t i = 0; i < m->slots_count; i++) {
         struct xform s = slot_matrix(m, model_from_node, i);
-        struct skeleton_slot out = {.col[3][3] = 1};
-        double sign = mirrors(&s) ? -1 : 1;
-        for (int c = 0; c < 4; c++)
+        struct skeleton_slot *out = &palette[i];
+        double cofactor[3][3];
+        cross(s.col[1], s.col[2], cofactor[0]);
+        cross(s.col[2], s.col[0], cofactor[1]);
+        cross(s.col[0], s.col[1], cofactor[2]);
+        double sign = mirrors(&s, dot(s.col[0], cofactor[0])) ? -1 : 1;
+        for (int c = 0; c < 4; c++) {
             for (int r = 0; r < 3; r++)
-                out.col[c][r] = (float)s.col[c][r];
-        for (int c = 0; c < 3; c++) {
-            double cofactor[3];
-            cofactor_column(&s, c, cofactor);
-            for (int r = 0; r < 3; r++)
-                out.normal[c][r] = (float)(sign * cofactor[r]);
+                out->col[c][r] = (float)s.col[c][r];
+            out->col[c][3] = c == 3;
         }
-        palette[i] = out;
+        for (int c = 0; c < 3; c++) {
+            for (int r = 0; r < 3; r++)
+                out->normal[c][r] = (float)(sign * cofactor[c][r]);
+            out->normal[c][3] = out->unused[c] = 0; // equal poses give equal bytes
+        }
+        out->unused[3] = 0;
     }
 }
 
