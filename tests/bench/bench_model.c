@@ -34,42 +34,46 @@ struct model_file *bench_model_open(const char *bench, const char *path)
     return file;
 }
 
-// The heaviest four, renormalised.
-static bool plain_influences(const struct model *m, uint32_t lane, struct plain_vertex *out)
+struct plain_mesh plain_mesh_from_model(const struct model *m)
 {
-    const struct model_block *b = &m->blocks[lane / MODEL_LANES];
-    float w[MODEL_INFLUENCES_MAX] = {1}, sum = 0;
-    for (uint32_t k = 0; k < b->influence_count && b->influence_count > 1; k++)
-        w[k] = m->weights[b->weight_first + k * MODEL_LANES + lane % MODEL_LANES];
-    for (uint32_t i = 0; i < 4 && i < b->influence_count; i++) {
-        uint32_t heaviest = 0;
-        for (uint32_t k = 1; k < b->influence_count; k++)
-            if (w[k] > w[heaviest]) heaviest = k;
-        out->slots[i] = m->block_slots[b->slot_first + heaviest];
-        out->weights[i] = w[heaviest];
-        sum += w[heaviest];
-        w[heaviest] = -1;
-        out->influence_count = i + 1;
-    }
-    for (uint32_t i = 0; i < out->influence_count; i++)
-        out->weights[i] /= sum;
-    return b->influence_count > 4;
-}
-
-struct plain_vertex *bench_plain_vertices(const struct model *m, size_t *dropped)
-{
-    size_t count = model_vertex_count(m);
-    struct plain_vertex *vertices = calloc(count, sizeof *vertices);
-    CHECK(vertices);
-    *dropped = 0;
+    size_t count = model_vertex_count(m), at = 0;
+    struct plain_mesh p = {
+        .vertex_count = count,
+        .vertices = calloc(count, sizeof *p.vertices),
+        .influences = calloc(count * MODEL_INFLUENCES_MAX, sizeof *p.influences),
+        .positions = calloc(count * 3, sizeof(float)),
+        .normals = calloc(count * 3, sizeof(float)),
+    };
+    CHECK(p.vertices && p.influences && p.positions && p.normals);
     for (size_t v = 0; v < count; v++) {
         uint32_t lane = m->vertex_lanes[v], place = lane % MODEL_LANES;
         const struct model_rest_block *rest = &m->rest[lane / MODEL_LANES];
+        const struct model_block *b = &m->blocks[lane / MODEL_LANES];
+        struct plain_vertex *out = &p.vertices[v];
         for (int r = 0; r < 3; r++) {
-            vertices[v].position[r] = rest->position[r][place];
-            vertices[v].normal[r] = rest->normal[r][place];
+            out->position[r] = rest->position[r][place];
+            out->normal[r] = rest->normal[r][place];
         }
-        *dropped += plain_influences(m, lane, &vertices[v]);
+        out->influence_first = (uint32_t)at;
+        for (uint32_t k = 0; k < b->influence_count; k++) {
+            float w =
+                b->influence_count == 1 ? 1 : m->weights[b->weight_first + k * MODEL_LANES + place];
+            p.influences[at++] = (struct plain_influence){w, m->block_slots[b->slot_first + k]};
+        }
+        out->influence_count = b->influence_count;
     }
-    return vertices;
+    return p;
+}
+
+void plain_mesh_free(struct plain_mesh *p)
+{
+    free(p->vertices);
+    free(p->influences);
+    free(p->positions);
+    free(p->normals);
+}
+
+void plain_mesh_run(const struct plain_mesh *p, const struct skeleton_slot *palette)
+{
+    plain_loop(p->vertex_count, palette, p->vertices, p->influences, p->positions, p->normals);
 }

@@ -25,15 +25,14 @@ struct scene {
     struct skeleton_dual_slot *dual_palette;
     double time_s;
     size_t vertex_count;
-    struct plain_vertex *vertices;
-    float *positions, *normals;
+    struct plain_mesh plain;
     struct face_map map;
 };
 
 static void run_plain(void *context)
 {
     struct scene *s = context;
-    plain_loop(s->vertex_count, s->palette, s->vertices, s->positions, s->normals);
+    plain_mesh_run(&s->plain, s->palette);
 }
 
 static void sample_and_blend(struct scene *s)
@@ -73,7 +72,6 @@ static void run_pose_dual(void *context)
 static void scene_open(struct scene *s, const struct model *m)
 {
     *s = (struct scene){.model = m, .vertex_count = model_vertex_count(m)};
-    size_t dropped;
     CHECK(arena_create(&s->arena, ((size_t)64 << 20)));
     for (uint32_t i = 0; i < CLIPS; i++) {
         s->poses[i] = pose_take(m, &s->arena);
@@ -83,16 +81,14 @@ static void scene_open(struct scene *s, const struct model *m)
     s->model_from_node = ARENA_ARRAY(&s->arena, struct xform, m->nodes_count);
     s->palette = ARENA_ARRAY(&s->arena, struct skeleton_slot, m->slots_count);
     s->dual_palette = ARENA_ARRAY(&s->arena, struct skeleton_dual_slot, m->slots_count);
-    s->positions = ARENA_ARRAY(&s->arena, float, s->vertex_count * 3);
-    s->normals = ARENA_ARRAY(&s->arena, float, s->vertex_count * 3);
-    s->vertices = bench_plain_vertices(m, &dropped);
+    s->plain = plain_mesh_from_model(m);
     face_map_build(m, &s->arena, &s->map);
     run_pose(s);
 }
 
 static void scene_close(struct scene *s)
 {
-    free(s->vertices);
+    plain_mesh_free(&s->plain);
     arena_destroy(&s->arena);
 }
 

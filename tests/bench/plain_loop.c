@@ -3,15 +3,17 @@
 #include <math.h>
 
 void plain_loop(size_t vertex_count, const struct skeleton_slot *restrict palette,
-                const struct plain_vertex *restrict vertices, float *restrict positions,
+                const struct plain_vertex *restrict vertices,
+                const struct plain_influence *restrict influences, float *restrict positions,
                 float *restrict normals)
 {
     for (size_t v = 0; v < vertex_count; v++) {
         const struct plain_vertex *p = &vertices[v];
         float m[12] = {0};
         for (uint32_t k = 0; k < p->influence_count; k++) {
-            const struct skeleton_slot *s = &palette[p->slots[k]];
-            float w = p->weights[k];
+            const struct plain_influence *i = &influences[p->influence_first + k];
+            const struct skeleton_slot *s = &palette[i->slot];
+            float w = i->weight;
             for (int c = 0; c < 4; c++)
                 for (int r = 0; r < 3; r++)
                     m[3 * c + r] += w * s->col[c][r];

@@ -7,12 +7,15 @@
 // The reference of the skinning benches: what is written by hand when nothing special is done.
 // Source order, one vertex at a time, the same mathematics as the kernels (blend, cofactor
 // normals, normalisation), compiled at the baseline with -O3 in a file of its own.
+struct plain_influence {
+    float weight;
+    uint32_t slot;
+};
 struct plain_vertex {
     float position[3], normal[3];
-    float weights[4];
-    uint16_t slots[4];
-    uint32_t influence_count; // 1 .. 4; the loop does no work for influences that are not there
+    uint32_t influence_first, influence_count; // no work for influences that are not there
 };
 
 void plain_loop(size_t vertex_count, const struct skeleton_slot *palette,
-                const struct plain_vertex *vertices, float *positions, float *normals);
+                const struct plain_vertex *vertices, const struct plain_influence *influences,
+                float *positions, float *normals);
