@@ -40,6 +40,9 @@ enum err surface_packer_create(size_t vertices_max, struct surface_packer **out)
     CHECK(compressor && p->decompressor); // the sizes came from zstd itself
     size_t set = ZSTD_CCtx_setParameter(compressor, ZSTD_c_compressionLevel, PACK_LEVEL);
     CHECK(!ZSTD_isError(set));
+    // A static context begins with this off, and decoders ask for the size before anything else.
+    set = ZSTD_CCtx_setParameter(compressor, ZSTD_c_contentSizeFlag, 1);
+    CHECK(!ZSTD_isError(set));
     *out = p;
     return ERR_OK;
 }
