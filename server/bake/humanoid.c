@@ -128,6 +128,13 @@ static char take_side(const char *name, char key[KEY_BYTES])
         key[n - 1] = 0;
         return side;
     }
+    // "FootL", "UpperArmR".
+    if (length > 2 && islower((unsigned char)name[length - 2]) && strchr("LR", name[length - 1]) &&
+        n) {
+        char side = key[n - 1];
+        key[n - 1] = 0;
+        return side;
+    }
     // "lShldr", "LThumb", "L_Hand".
     bool camel = (name[0] == 'l' || name[0] == 'r') && isupper((unsigned char)name[1]);
     bool upper = (name[0] == 'L' || name[0] == 'R') &&
@@ -145,24 +152,16 @@ struct guess {
 };
 
 static const struct guess middle[] = {
-    {"hips", "hips"},
-    {"hip", "hips"},
-    {"pelvis", "hips"},
-    {"spine", "spine"},
-    {"abdomen", "spine"},
-    {"lowerback", "spine"},
-    {"spine0", "spine"},
-    {"spine1", "chest"},
-    {"chest", "chest"},
-    {"torso", "spine"},
-    {"spine2", "upperChest"},
-    {"spine3", "upperChest"},
-    {"upperchest", "upperChest"},
-    {"chest2", "upperChest"},
-    {"neck", "neck"},
-    {"neck1", "neck"},
-    {"head", "head"},
-    {"jaw", "jaw"},
+    {"hips", "hips"},         {"hip", "hips"},
+    {"pelvis", "hips"},       {"spine", "spine"},
+    {"abdomen", "spine"},     {"lowerback", "spine"},
+    {"ab", "spine"},          {"spine0", "spine"},
+    {"spine1", "chest"},      {"chest", "chest"},
+    {"torso", "spine"},       {"spine2", "upperChest"},
+    {"spine3", "upperChest"}, {"upperchest", "upperChest"},
+    {"chest2", "upperChest"}, {"neck", "neck"},
+    {"neck1", "neck"},        {"lowerneck", "neck"},
+    {"head", "head"},         {"jaw", "jaw"},
 };
 
 static const struct guess sided[] = {

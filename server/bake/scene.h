@@ -99,7 +99,7 @@ struct scene_clip {
     const char *name;
     float duration_s; // the last key of all its channels
     bool loop;        // the rig file may say so; else true
-    uint32_t channel_count;
+    uint32_t channel_count; // may be 0: clips keep the file's numbers
     struct scene_channel *channels;
 };
 
@@ -147,6 +147,7 @@ struct scene_vrm {
     uint32_t bone_count;
     const struct scene_bone *bones;
     const char *json;
+    bool is_animation; // a VRMA: bones say which node is which bone, version stays 0
 };
 
 // What the bake has to say, counted; printed by `sinewd bake`, kept for `inspect`.

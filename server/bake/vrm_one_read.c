@@ -38,7 +38,7 @@ static void read_meta(struct vrm_writer *w, const struct doc_at *vrm)
     json_text_close(&w->text, '}');
 }
 
-static void read_bones(struct vrm_writer *w, const struct doc_at *vrm)
+void vrm_one_read_bones(struct vrm_writer *w, const struct doc_at *vrm)
 {
     struct doc *d = &w->src->doc;
     struct doc_at humanoid = doc_member(vrm, "humanoid");
@@ -228,7 +228,7 @@ static void read_expressions(struct vrm_writer *w, const struct doc_at *vrm)
 void vrm_one_read(struct vrm_writer *w, const struct doc_at *vrm)
 {
     static void (*const parts[])(struct vrm_writer *, const struct doc_at *) = {
-        read_meta, read_bones, read_first_person, read_look_at, read_expressions};
+        read_meta, vrm_one_read_bones, read_first_person, read_look_at, read_expressions};
     if (!doc_is_object(&w->src->doc, vrm)) {
         (void)vrm_settle(w, json_text_mark(&w->text));
         return;

@@ -61,6 +61,11 @@ bool vrm_read(struct source *src)
         if (springs.value) vrm_spring_read(&w, &springs);
         vrm_spring_read_constraints(&w);
     }
+    struct doc_at animation = doc_member(&extensions, "VRMC_vrm_animation");
+    if (animation.value && !one.value && !zero.value) {
+        vrm_one_read_bones(&w, &animation);
+        vrm->is_animation = vrm->bone_count > 0;
+    }
     bool anything = json_text_mark(&w.text) > empty || one.value || zero.value;
     json_text_close(&w.text, '}');
     if (anything && d->error == ERR_OK) vrm->json = doc_keep_text(d, &root, w.text.text);
