@@ -40,4 +40,5 @@ MUST_CHECK enum err compile_blocks(struct builder *b);     // blocks, rest, weig
 MUST_CHECK enum err compile_shapes(struct builder *b);     // shapes, channels, morph blocks
 MUST_CHECK enum err compile_clips(struct builder *b);      // clips, tracks
 MUST_CHECK enum err compile_appearance(struct builder *b); // materials, textures, images
+MUST_CHECK enum err compile_details(struct builder *b);    // coarser details; after compile_clips
 MUST_CHECK enum err compile_info(struct builder *b);       // info, box, unit, notes, authoring

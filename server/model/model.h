@@ -157,6 +157,18 @@ struct model_note {
     uint32_t kind, count, text; // kind: enum note_kind of the bake
 };
 
+// A coarser level of detail: triangles over a subset of the vertices, so that it needs no skinning
+// of its own. Lines and points keep all their vertices. The full surface is not listed.
+enum { MODEL_DETAILS_MAX = 2 };
+struct model_detail {
+    float error;                         // how far it strays in the rest pose, the file's unit
+    uint32_t vertex_first, vertex_count; // into detail_vertices, ascending
+    uint32_t part_first;                 // into detail_parts: parts_count of them
+};
+struct model_detail_part {
+    uint32_t index_first, index_count; // into detail_indices
+};
+
 enum model_skinning { MODEL_LBS, MODEL_DQ };
 struct model_info {
     uint32_t source; // file name, no folder
@@ -203,7 +215,11 @@ struct model_info {
     X(notes, struct model_note)                                                                    \
     X(image_bytes, uint8_t)                                                                        \
     X(vrm_json, char) /* authoring: VRM expressions, springs, … in VRM 1.0 schema */             \
-    X(rig_json, char) /* authoring: the rig file as given */
+    X(rig_json, char) /* authoring: the rig file as given */                                       \
+    X(details, struct model_detail) /* coarser ones, finest first */                               \
+    X(detail_parts, struct model_detail_part)                                                      \
+    X(detail_indices, uint32_t)  /* vertices, as in `indices` */                                   \
+    X(detail_vertices, uint32_t) /* vertices that the detail uses */
 
 struct model {
 #define X(field, type)                                                                             \

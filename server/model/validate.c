@@ -341,11 +341,66 @@ static enum err check_appearance(const struct model *m, struct fault *f)
     return ERR_OK;
 }
 
+static enum err check_detail_part(const struct model *m, const struct model_detail *d, size_t part,
+                                  const uint8_t *used, struct fault *f)
+{
+    static const uint32_t corners[] = {3, 2, 1};
+    const struct model_part *p = &m->parts[part];
+    const struct model_detail_part *range = &m->detail_parts[d->part_first + part];
+    if (!range_fits(range->index_first, range->index_count, m->detail_indices_count) ||
+        range->index_count % corners[p->topology] != 0)
+        return bad(f, "detail_parts", d->part_first + part, "its indices lie outside the table");
+    for (uint32_t k = 0; k < range->index_count; k++) {
+        uint32_t v = m->detail_indices[range->index_first + k];
+        if (v - p->vertex_first >= p->vertex_count || !used[v])
+            return bad(f, "detail_indices", range->index_first + k,
+                       "it leaves its part or its detail");
+    }
+    return ERR_OK;
+}
+
+static enum err check_detail(const struct model *m, size_t i, uint8_t *used, struct fault *f)
+{
+    const struct model_detail *d = &m->details[i];
+    if (!isfinite(d->error) || d->error < 0) return bad(f, "details", i, "its error");
+    if (d->vertex_count == 0 ||
+        !range_fits(d->vertex_first, d->vertex_count, m->detail_vertices_count))
+        return bad(f, "details", i, "its vertices lie outside the table");
+    if (!range_fits(d->part_first, m->parts_count, m->detail_parts_count))
+        return bad(f, "details", i, "its parts lie outside the table");
+    memset(used, 0, m->vertex_lanes_count);
+    int64_t before = -1;
+    for (uint32_t k = 0; k < d->vertex_count; k++) {
+        uint32_t v = m->detail_vertices[d->vertex_first + k];
+        if (v >= m->vertex_lanes_count || v <= before)
+            return bad(f, "detail_vertices", d->vertex_first + k, "no such vertex, or unordered");
+        used[v] = 1;
+        before = v;
+    }
+    enum err e = ERR_OK;
+    for (size_t part = 0; e == ERR_OK && part < m->parts_count; part++)
+        e = check_detail_part(m, d, part, used, f);
+    return e;
+}
+
+static enum err check_details(const struct model *m, struct fault *f)
+{
+    if (m->details_count > MODEL_DETAILS_MAX) return bad(f, "details", 0, "there are too many");
+    if (m->details_count == 0) return ERR_OK;
+    uint8_t *used = malloc(m->vertex_lanes_count);
+    if (!used) return fault_set(f, ERR_MEMORY, "no memory to check the model");
+    enum err e = ERR_OK;
+    for (size_t i = 0; e == ERR_OK && i < m->details_count; i++)
+        e = check_detail(m, i, used, f);
+    free(used);
+    return e;
+}
+
 enum err validate_model(const struct model *m, struct fault *fault)
 {
     static enum err (*const checks[])(const struct model *, struct fault *) = {
         check_counts, check_floats, check_info,   check_nodes, check_parts,      check_blocks,
-        check_lanes,  check_welds,  check_shapes, check_clips, check_appearance,
+        check_lanes,  check_welds,  check_shapes, check_clips, check_appearance, check_details,
     };
     for (size_t i = 0; i < sizeof checks / sizeof checks[0]; i++) {
         enum err e = checks[i](m, fault);
