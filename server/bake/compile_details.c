@@ -137,7 +137,6 @@ static void join_copies(const struct details *d, const struct model_part *p, boo
 static size_t simplify_part(struct details *d, const struct model_part *p, int level, uint32_t *out,
                             float *error)
 {
-    const struct model *m = &d->b->model;
     const float *at = d->positions + 3 * (size_t)p->vertex_first;
     size_t count = p->index_count, stride = 3 * sizeof(float), left = count;
     size_t target = (size_t)((float)(count / 3) * levels[level].keep) * 3;
