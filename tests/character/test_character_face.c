@@ -48,9 +48,9 @@ static struct face stage_run(struct stage *t)
 {
     size_t before = t->arena.used_bytes;
     struct face f = face_begin(&t->s.model, &t->map, t->pose.weights, &t->arena);
-    EXPECT(t->arena.used_bytes - before <= face_bytes(&t->s.model, &t->map));
-    face_move(&f, 0, t->map.face_block_count);
-    face_turn_normals(&f, 0, t->map.face_block_count);
+    EXPECT(t->arena.used_bytes - before <= face_bytes(&t->map));
+    face_move(&f, 0, t->map.row_count);
+    face_turn_normals(&f, 0, t->map.row_count);
     return f;
 }
 
@@ -207,11 +207,11 @@ static void a_cube_corner_weighs_its_faces_alike(void)
 static void a_half_turn_is_finite_and_reversing(void)
 {
     for (int i = 0; i < 3; i++) {
-        double from[3] = {0.2, 0.1, 0.05}, to[3];
+        float from[3] = {0.2f, 0.1f, 0.05f}, to[3];
         from[i] = 1;
         for (int r = 0; r < 3; r++)
             to[r] = -2 * from[r];
-        float n[3] = {(float)from[0], (float)from[1], (float)from[2]};
+        float n[3] = {from[0], from[1], from[2]};
         normals_turn(from, to, n);
         for (int r = 0; r < 3; r++)
             EXPECT_NEAR(n[r], -from[r], 1e-6);

@@ -4,33 +4,47 @@
 #include <stdint.h>
 
 #include "common/arena.h"
+#include "server/character/surface/normals.h"
 #include "server/model/model.h"
 
 // Morph channels, applied in base space before skinning:
 //   x   = M0 + sum over channels of weight * delta
 //   n0' = n0 + sum of weight * normal delta where the channel has them; else n0 turned by the
 //         shortest turn from m(M0) to m(x), m the angle-weighted normal over welded positions.
+//         Where both kinds meet, the turn begins at M0 plus the deltas that brought normals.
 // n0' is not normalised (skinning does). Channels of weight 0 cost nothing; a block that no
-// active channel reaches is not copied and keeps the model's bits.
+// active channel reaches is not copied; a vertex whose surroundings stay keeps its bits.
 
-// Which blocks a model's channels can reach; built once a model, immutable and shared then.
+// What a model's channels can reach; built once a model, immutable and shared then. A row is a
+// block that some channel moves, or whose normals may turn, or that such a turn looks at.
+struct face_delta {
+    uint32_t channel;
+    uint32_t morph_block;
+    uint32_t normal_block; // valid when the channel has normals
+};
 struct face_map {
-    size_t face_block_count;     // blocks that some channel moves or turns, ascending
-    const uint32_t *blocks;      // [face block] -> block
-    const int32_t *face_blocks;  // [block] -> face block or MODEL_NONE
-    const uint32_t *delta_first; // [face block + 1] into deltas
+    size_t row_count;
+    const uint32_t *blocks;      // [row] -> block, ascending
+    const int32_t *rows;         // [block] -> row or MODEL_NONE
+    const uint32_t *delta_first; // [row + 1] into deltas
     const struct face_delta *deltas;
-    const uint32_t *turn_first; // [face block + 1] into turns
-    const struct face_turn *turns;
+    // Vertices whose normals turn when their surroundings move, row by row.
+    const uint32_t *turn_first;           // [row + 1] into the next three
+    const uint32_t *turn_places;          // lane within the row's block
+    const uint32_t *turn_corners;         // how many; they follow those of the turn before
+    const float (*turn_rest)[3];          // m(M0)
+    const uint32_t *corner_first;         // [row + 1] into corners
+    const struct normals_corner *corners; // places are row * MODEL_LANES + lane
+    const uint32_t *near_first;           // [row + 1] into near
+    const uint32_t *near;                 // rows that the row's corners look at
 };
 size_t face_map_bytes(const struct model *m); // arena space, scratch included
 void face_map_build(const struct model *m, struct arena *a, struct face_map *out);
 
+// One frame's face.
 struct face_rows {
     float at[3 * MODEL_LANES]; // x of 16 lanes, y, z
 };
-
-// One frame's face.
 struct face {
     const struct model *model;
     const struct face_map *map;
@@ -38,18 +52,20 @@ struct face {
     bool any;                       // some channel that moves something has weight
     bool turning;                   // an active channel has no normal deltas of its own
     bool mixed;                     // ... and another active one has
-    uint8_t *copied;                // [face block] 1: `moved` stands in for the model's rest
-    struct model_rest_block *moved; // [face block] x and n0'; set where copied
-    uint16_t *moved_lanes;          // [face block] lanes moved by channels without normals
-    struct face_rows *turn_base;    // [face block] M0 + deltas that bring normals; mixed only
+    uint8_t *copied;                // [row] 1: `moved` stands in for the model's rest
+    struct model_rest_block *moved; // [row] x and n0'; set where copied
+    uint16_t *moved_lanes;          // [row] lanes moved by channels without normals
+    const float **positions;        // [row] x: 3 * 16 floats
+    const float **turn_from;        // [row] where turns begin: 3 * 16 floats; mixed only
+    struct face_rows *turn_base;    // [row] what turn_from points at where deltas went in
 };
-size_t face_bytes(const struct model *m, const struct face_map *map);
+size_t face_bytes(const struct face_map *map);
 // Borrows all pointers for the frame. No stage has run yet.
 struct face face_begin(const struct model *m, const struct face_map *map, const float *weights,
                        struct arena *a);
 
-// The two stages, over ranges of face blocks. Ranges may run on several threads; all positions
-// must be done before the first normals begin. Any split gives the same bits.
+// The two stages, over ranges of rows. Ranges may run on several threads; all moves must be done
+// before the first turn begins. Any split gives the same bits.
 void face_move(const struct face *f, size_t first, size_t count);
 void face_turn_normals(const struct face *f, size_t first, size_t count);
 

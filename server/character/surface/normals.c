@@ -3,6 +3,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "server/model/model.h"
+
 static double dot3(const double a[3], const double b[3])
 {
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
@@ -39,8 +41,9 @@ static double angle_of(double s, double c)
     return c < 0 ? 2 * half_pi - acute : acute;
 }
 
-void normals_add_corner(const double at[3], const double next[3], const double last[3],
-                        double sum[3])
+// What the triangle (at, next, last) adds to m at `at`.
+static void add_corner(const double at[3], const double next[3], const double last[3],
+                       double sum[3])
 {
     double a[3], b[3], n[3];
     for (int i = 0; i < 3; i++) {
@@ -72,11 +75,102 @@ void normals_make(const struct normals_mesh *mesh, float *normals)
                     at[k][r] =
                         (double)
                             mesh->positions[3 * (size_t)mesh->indices[first + (place + k) % 3] + r];
-            normals_add_corner(at[0], at[1], at[2], sum);
+            add_corner(at[0], at[1], at[2], sum);
         }
         double n = sqrt(dot3(sum, sum));
         for (int r = 0; r < 3; r++)
             normals[3 * v + (size_t)r] = n > 0 ? (float)(sum[r] / n) : 0;
+    }
+}
+
+enum { BATCH = 48 };
+
+struct corner_batch { // edges of up to BATCH corners, then what they add
+    float a[3][BATCH], b[3][BATCH], add[3][BATCH];
+};
+
+static void load_corners(const float *const *rows, const struct normals_corner *corners,
+                         size_t count, struct corner_batch *s)
+{
+    enum { LANES = MODEL_LANES };
+    for (size_t i = 0; i < count; i++) {
+        const struct normals_corner *c = &corners[i];
+        const float *at = rows[c->at / LANES] + c->at % LANES;
+        const float *next = rows[c->next / LANES] + c->next % LANES;
+        const float *last = rows[c->last / LANES] + c->last % LANES;
+        for (int r = 0; r < 3; r++) {
+            float x = at[r * LANES];
+            s->a[r][i] = next[r * LANES] - x;
+            s->b[r][i] = last[r * LANES] - x;
+        }
+    }
+}
+
+// atan on 0 .. 1 to 2e-8: the polynomial of Abramowitz and Stegun, 4.4.49.
+static inline float atan_polynomial(float t)
+{
+    float z = t * t;
+    float p = 0.0028662257f;
+    p = p * z - 0.0161657367f;
+    p = p * z + 0.0429096138f;
+    p = p * z - 0.0752896400f;
+    p = p * z + 0.1065626393f;
+    p = p * z - 0.1420889944f;
+    p = p * z + 0.1999355085f;
+    p = p * z - 0.3333314528f;
+    return t + t * z * p;
+}
+
+// No branches, so that it is vectorised; all of the batch, used or not.
+static void weigh_corners(struct corner_batch *restrict s)
+{
+    const float pi = 3.14159265f, half_pi = 1.57079633f;
+    _Pragma("GCC unroll 1") for (int i = 0; i < BATCH; i++)
+    {
+        float ax = s->a[0][i], ay = s->a[1][i], az = s->a[2][i];
+        float bx = s->b[0][i], by = s->b[1][i], bz = s->b[2][i];
+        float nx = ay * bz - az * by, ny = az * bx - ax * bz, nz = ax * by - ay * bx;
+        float sine = sqrtf(nx * nx + ny * ny + nz * nz), cosine = ax * bx + ay * by + az * bz;
+        float size = fabsf(cosine);
+        float small = sine > size ? size : sine, large = sine > size ? sine : size;
+        float angle = atan_polynomial(small / large);
+        float steep = half_pi - angle;
+        angle = sine > size ? steep : angle;
+        float blunt = pi - angle;
+        angle = cosine < 0 ? blunt : angle;
+        float w = angle / sine;
+        w = sine > 0 ? w : 0; // no area: 0 / 0 above
+        s->add[0][i] = w * nx;
+        s->add[1][i] = w * ny;
+        s->add[2][i] = w * nz;
+    }
+}
+
+void normals_sum_corners(const float *const *rows, const struct normals_corner *corners,
+                         const uint32_t *counts, size_t vertex_count, float (*sums)[3])
+{
+    struct corner_batch s;
+    size_t loaded = 0, used = 0, total = 0;
+    for (size_t v = 0; v < vertex_count; v++)
+        total += counts[v];
+    memset(&s, 0, sizeof s);
+    for (size_t v = 0; v < vertex_count; v++) {
+        float x = 0, y = 0, z = 0;
+        for (uint32_t left = counts[v]; left > 0; left--, used++) {
+            size_t place = used % BATCH;
+            if (used == loaded) {
+                size_t now = total - loaded < BATCH ? total - loaded : BATCH;
+                load_corners(rows, corners + loaded, now, &s);
+                weigh_corners(&s);
+                loaded += now;
+            }
+            x += s.add[0][place];
+            y += s.add[1][place];
+            z += s.add[2][place];
+        }
+        sums[v][0] = x;
+        sums[v][1] = y;
+        sums[v][2] = z;
     }
 }
 
@@ -91,22 +185,23 @@ static void turn_over(const double a[3], const double v[3], double out[3])
         out[i] = s * axis[i] - v[i];
 }
 
-void normals_turn(const double from[3], const double to[3], float v[3])
+void normals_turn(const float from[3], const float to[3], float v[3])
 {
     if (from[0] == to[0] && from[1] == to[1] && from[2] == to[2]) return;
-    double from2 = dot3(from, from), to2 = dot3(to, to);
-    if (!(from2 > 0) || !(to2 > 0)) return;
-    double s = 1 / sqrt(from2 * to2), axis[3], in[3], turned[3];
-    double unit[3];
+    double a[3], b[3], in[3], axis[3], turned[3];
     for (int i = 0; i < 3; i++) {
+        a[i] = (double)from[i];
+        b[i] = (double)to[i];
         in[i] = (double)v[i];
-        unit[i] = from[i] / sqrt(from2);
     }
-    double cosine = dot3(from, to) * s;
-    cross3(from, to, axis);
+    double aa = dot3(a, a), bb = dot3(b, b);
+    if (!(aa > 0) || !(bb > 0)) return;
+    double s = 1 / sqrt(aa * bb), cosine = dot3(a, b) * s;
+    cross3(a, b, axis);
     for (int i = 0; i < 3; i++)
         axis[i] *= s; // length = sine
     if (1 + cosine < 1e-12) {
+        double unit[3] = {a[0] / sqrt(aa), a[1] / sqrt(aa), a[2] / sqrt(aa)};
         turn_over(unit, in, turned);
     } else {
         double across[3], along = dot3(axis, in) / (1 + cosine);

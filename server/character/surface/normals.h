@@ -19,11 +19,17 @@ struct normals_mesh {
 // triangle with area meets.
 void normals_make(const struct normals_mesh *mesh, float *normals);
 
-// The contribution of the triangle (at, next, last) to m at `at`, added to sum.
-void normals_add_corner(const double at[3], const double next[3], const double last[3],
-                        double sum[3]);
+// The same m on blocked surfaces, in float, for the vertices of a frame. A place is
+// row * MODEL_LANES + lane; rows[i] points at 16 x, 16 y, 16 z.
+struct normals_corner {
+    uint32_t at, next, last; // places; counter-clockwise
+};
+// m of vertex_count vertices: the first has the first counts[0] corners, and so on. What one
+// vertex gets depends on its own corners, their positions and order only.
+void normals_sum_corners(const float *const *rows, const struct normals_corner *corners,
+                         const uint32_t *counts, size_t vertex_count, float (*sums)[3]);
 
 // Turns v by the shortest turn that carries `from` to `to` (any lengths). Left as it is, bit for
 // bit, when the two are equal or one of them is zero; a half turn goes about an axis square to
 // `from`.
-void normals_turn(const double from[3], const double to[3], float v[3]);
+void normals_turn(const float from[3], const float to[3], float v[3]);

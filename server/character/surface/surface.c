@@ -9,7 +9,7 @@ static size_t padded(size_t bytes)
 
 size_t surface_bytes(const struct model *m, const struct face_map *map)
 {
-    return face_bytes(m, map) + padded(m->nodes_count * sizeof(struct xform)) +
+    return face_bytes(map) + padded(m->nodes_count * sizeof(struct xform)) +
            m->slots_count * (sizeof(struct skeleton_slot) + sizeof(struct skeleton_dual_slot));
 }
 
@@ -47,13 +47,13 @@ static struct share share_of(size_t total, size_t part, size_t part_count)
 
 void surface_face(const struct surface_frame *f, size_t part, size_t part_count)
 {
-    struct share s = share_of(f->job.map->face_block_count, part, part_count);
+    struct share s = share_of(f->job.map->row_count, part, part_count);
     face_move(&f->face, s.first, s.count);
 }
 
 void surface_turn(const struct surface_frame *f, size_t part, size_t part_count)
 {
-    struct share s = share_of(f->job.map->face_block_count, part, part_count);
+    struct share s = share_of(f->job.map->row_count, part, part_count);
     face_turn_normals(&f->face, s.first, s.count);
 }
 
