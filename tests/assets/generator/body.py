@@ -73,7 +73,7 @@ def hand_field(p):
 TORSO_Y = (0.765, 0.815, 0.860, 0.905, 0.950, 0.995, 1.040, 1.090, 1.125, 1.165, 1.200, 1.222, 1.240)
 HOLE = (7, 10)                           # rows of the arm hole
 ARM_X = (0.150, 0.180, 0.215, 0.250, 0.285, 0.318, 0.340, 0.364, 0.386, 0.420, 0.460, 0.500, 0.532, 0.553)
-LEG_Y = (0.745, 0.700, 0.650, 0.595, 0.540, 0.490, 0.455, 0.425, 0.395, 0.360, 0.315, 0.270, 0.225, 0.180, 0.140)
+LEG_Y = (0.745, 0.695, 0.635, 0.570, 0.505, 0.455, 0.425, 0.395, 0.360, 0.315, 0.270, 0.210, 0.150)
 SLEEVE_END, BOOT_TOP = 0.285, 0.270
 
 
@@ -164,12 +164,12 @@ def _finger(m, name, ring):
         corner = [(-1, -1), (1, -1), (1, 1), (-1, 1)]
     total = length(pts[-1] - pts[0])
     j1, j2 = lens[0], lens[0] + lens[1]
-    at = [0.010, j1 - 0.006, j1 + 0.006, j2 - 0.0055, j2 + 0.0055, total - 0.009, total - 0.001]
+    at = [0.010, j1 - 0.006, j1 + 0.006, j2 - 0.0055, j2 + 0.0055, total - 0.0075, total - 0.0005]
     if name == "Thumb":
         at[0] = 0.020
     prev = ring
     for i, t in enumerate(at):
-        r = (r0 + (r1 - r0) * t / total) * (0.6 if i == len(at) - 1 else 1.0)
+        r = (r0 + (r1 - r0) * t / total) * (0.62 if i == len(at) - 1 else 1.0)
         new = m.ring([pts[0] + d * t + side * (r * sx) + up * (r * sy) for sx, sy in corner])
         m.bridge(prev, new, "finger" + name)
         prev = new

@@ -248,13 +248,12 @@ class Gait:
             b, pb, tb, yb = self._contact(s, 0.0)
             dt = (1 - self.duty)
             va = (a - self._contact(s, self.duty - 0.01)[0]) / 0.01 * dt
-            vb = (self._contact(s, 0.01)[0] - b) / 0.01 * dt * 0.6
-            va = va * vec(0.55, 0, 0.55)
-            h = lambda f: f
+            vb = (self._contact(s, 0.01)[0] - b) / 0.01 * dt
+            va, vb = va * vec(1, 0, 1), vb * vec(1, 0, 1)        # at rest over the ground when leaving and landing
             at = (2 * u ** 3 - 3 * u ** 2 + 1) * a + (u ** 3 - 2 * u ** 2 + u) * va + (-2 * u ** 3 + 3 * u ** 2) * b + (u ** 3 - u ** 2) * vb
-            at = at + vec(0, self.lift * np.sin(np.pi * u ** 0.85) ** 1.2, 0)
+            at = at + vec(0, self.lift * np.sin(np.pi * u ** 0.80), 0)
             pitch = float(key(u, [(0, pa)] + list(self.swing_pitch) + [(1, pb)]))
-            toes = float(key(u, [(0, ta), (0.35, min(ta, 8)), (0.7, 0), (1, 0)]))
+            toes = float(key(u, [(0, ta), (0.35, min(ta, 8)), (0.7, 0.4 * tb), (1, tb)]))
             yaw = ya + (yb - ya) * float(smooth(u))
         q = qmul(quat(Y, yaw), quat(X, pitch))
         toe, ankle = self.sk.at(side + "Toes"), self.sk.at(side + "Foot")

@@ -1,8 +1,8 @@
 """Tunic, trousers, boots, bracers, belt, scarf and cape."""
 import numpy as np
-from body import torso_field
+from body import leg_field, torso_field
 from head import tube
-from maths import Mesh, bump, length, normals, ramp, shoot, smooth, spline, unit, vec
+from maths import Mesh, bump, length, normals, ramp, reach, shoot, smooth, spline, unit, vec
 
 
 class Part:
@@ -77,7 +77,7 @@ def dress(v, f, tags, nrm, w):
     parts[-1].src = used
 
     # tunic: body and sleeves, a little loose at the hems
-    off = np.full(len(v), 0.006) + 0.006 * ramp(x, 0.20, 0.285) + 0.004 * ramp(y, 0.87, 0.82) * (x < 0.2)
+    off = np.full(len(v), 0.006) + 0.006 * ramp(x, 0.20, 0.285) + 0.006 * ramp(y, 0.87, 0.82) * (x < 0.2)
     off *= 1 - 0.6 * ramp(y, 1.205, 1.235) * (x < 0.1)
     fs = f[has("torso", "sleeve", "cuff")]
     sv, sf, src = shell(v, fs, nrm, off)
@@ -92,7 +92,7 @@ def dress(v, f, tags, nrm, w):
     parts.append(_skirt_part(sv2, sf2, src2, down, w))
 
     # trousers, full above the boot
-    off = 0.0045 + 0.016 * bump(y - 0.330, 0.085) + 0.003 * ramp(y, 0.55, 0.40)
+    off = 0.0045 - 0.006 * ramp(y, 0.70, 0.76) + 0.016 * bump(y - 0.330, 0.085) + 0.003 * ramp(y, 0.55, 0.40)
     off = off + 0.0022 * np.sin(y * 150 + z * 30 + x * 25) * bump(y - 0.33, 0.09)
     fs = f[has("leg", "pelvis")]
     sv, sf, src = shell(v, fs, nrm, off)
@@ -106,18 +106,17 @@ def dress(v, f, tags, nrm, w):
     sv, sf, src = shell(v, fs, nrm, off)
     sv[:, 1] = np.maximum(sv[:, 1], 0)
     mid = sv[sf].mean(1)
-    uv = cylinder_uv(np.stack([np.abs(sv[:, 0]) - 0.093, sv[:, 1], sv[:, 2]], 1), sf, 1)
-    sole = mid[:, 1] < 0.017
+    uv = cylinder_uv(np.stack([np.abs(sv[:, 0]) - 0.093, sv[:, 1], sv[:, 2]], 1), sf, 1, scale=(1, 1 / 0.32))
     cuff = mid[:, 1] > 0.222
-    for name, sel in (("boots", ~sole & ~cuff), ("sole", sole), ("trim", cuff)):
+    for name, sel in (("boots", ~cuff), ("trim", cuff)):
         parts.append(Part(name, sv, sf[sel], uv[sel], w[src], "boots", group="boots"))
-        parts[-1].src = src
+        parts[-1].src, parts[-1].full = src, sf
 
     # bracers
     mid = np.abs(v[f].mean(1)[:, 0])
     fs = f[has("arm") & (mid > 0.462) & (mid < 0.545)]
     sv, sf, src = shell(v, fs, nrm, np.full(len(v), 0.0052) + 0.0016 * bump(x - 0.468, 0.012) + 0.0016 * bump(x - 0.538, 0.012))
-    parts.append(Part("boots", sv, sf, cylinder_uv(sv, sf, 0), w[src], "bracer"))
+    parts.append(Part("boots", sv, sf, np.full((len(sv), 2), 0.5), w[src], "bracer"))
     parts[-1].src = src
     return parts
 
@@ -132,6 +131,12 @@ def _loop(edges):
     return out
 
 
+def hips_field(p):
+    p = p * vec(1, 1, 1)
+    p[..., 0] = np.abs(p[..., 0])
+    return np.minimum(torso_field(p), leg_field(p))
+
+
 def _skirt(v, f, tags, nrm, off):
     fs = f[tags == "torso"]
     edge = [(a, b) for a, b in borders(fs) if v[a, 1] < 0.90 and v[b, 1] < 0.90 and abs(v[a, 0]) < 0.2]
@@ -140,17 +145,24 @@ def _skirt(v, f, tags, nrm, off):
     src, down = [], []
     rows = []
     a0 = np.arctan2(v[ring][:, 0], v[ring][:, 2])
-    for k, d in enumerate((0.0, 0.03, 0.062, 0.095, 0.128, 0.128, 0.09)):
-        t = min(d / 0.128, 1)
-        pts = []
-        for i, a in zip(ring, a0):
-            p = v[i] + nrm[i] * off[i]
-            o = unit(vec(nrm[i][0], 0, nrm[i][2]))
-            wave = 0.006 * np.cos(a * 9) * t
-            q = vec(p[0], 0.812 - d + 0.010 * np.cos(2 * a) * t, p[2]) + o * (0.034 * t ** 0.8 + wave)
-            if k >= 5:
-                q = q - o * (0.005 if k == 5 else 0.006)
-            pts.append(q)
+    top = v[ring] + nrm[ring] * off[ring][:, None]
+    o = unit(np.stack([top[:, 0], 0 * a0, top[:, 2] + 0.005], 1))
+    axis = np.tile(vec(0, 0, -0.005), (len(ring), 1))
+    last = length((top - axis) * vec(1, 0, 1))
+    for k, d in enumerate((0.0, 0.026, 0.056, 0.090, 0.126, 0.126, 0.085)):
+        t = min(d / 0.126, 1)
+        y = top[:, 1] * (1 - smooth(t * 2.5)) + (0.812 - d + 0.010 * np.cos(2 * a0) * t) * smooth(t * 2.5) - d * (1 - smooth(t * 2.5))
+        if k == 0:
+            pts = top
+        elif k < 5:
+            # never tighter than the hips and thighs below it
+            at = axis + np.stack([0 * y, y, 0 * y], 1)
+            r = reach(hips_field, at, o, 0.3) + 0.011 + 0.012 * t
+            r = np.maximum(r, last + 0.002 + 0.006 * t)
+            last = r
+            pts = at + o * (r + 0.0055 * np.cos(a0 * 8) * t)[:, None]
+        else:
+            pts = pts * vec(1, 0, 1) + y[:, None] * vec(0, 1, 0) - o * (0.006 if k == 5 else 0.004)
         rows.append(m.ring(pts))
         src += list(ring)
         down += [t] * len(ring)
@@ -214,10 +226,10 @@ def outward(v, f, centre=None):
 
 
 def belt(bv, bw):
-    p, d = around(0.878, 40, 0.0085)
+    p, d = around(0.878, 32, 0.0085)
     v, f = band(p, d, 0.016, 0.0050)
     f = outward(v, f)
-    parts = [Part("boots", v, f, cylinder_uv(v, f, 1), near(v, bv, bw), "belt", group="tunic")]
+    parts = [Part("boots", v, f, np.full((len(v), 2), 0.5), near(v, bv, bw), "belt", group="tunic")]
     # buckle: a rounded frame
     c = p[0] + vec(0, 0, 0.006)
     t = np.arange(16) * 2 * np.pi / 16
@@ -250,7 +262,7 @@ def near(p, bv, bw):
 
 
 def scarf(sk):
-    n, seg = 36, 12
+    n, seg = 34, 10
     m = Mesh()
     a = np.arange(n) * 2 * np.pi / n
     rings = []

@@ -17,11 +17,11 @@ def on_head(az, el, lift):
 def hairline(az):
     """Elevation of the hair's lower edge."""
     a = np.abs(az)
-    return np.interp(a, (0, 25, 48, 62, 74, 84, 96, 112, 128, 150, 180), (45, 43, 34, 22, 6, 4, -4, -26, -40, -46, -48))
+    return np.interp(a, (0, 25, 48, 62, 74, 84, 96, 112, 128, 150, 180), (45, 43, 34, 22, 12, 15, 17, 8, -22, -44, -48))
 
 
 def cap(sk):
-    cols, rows = 54, 12
+    cols, rows = 40, 10
     az = np.linspace(-180, 180, cols, endpoint=False)
     m = Mesh()
     top = None
@@ -69,7 +69,7 @@ def _uv(v):
     return np.stack([v[:, 0] * 2 + 0.5, v[:, 1] * 2 - 2.3], 1)
 
 
-PROFILE = np.array([0.55, 0.80, 0.96, 1.0, 0.96, 0.84, 0.64, 0.38, 0.08])
+PROFILE = np.array([0.30, 0.72, 0.95, 1.0, 0.96, 0.84, 0.64, 0.38, 0.08])
 
 
 def lock(ctrl, width, thick, rings=11, lift0=0.006, seg=8, curl=0.0, profile=PROFILE):
@@ -92,14 +92,14 @@ def strand(p, out, width, thick, seg=8, profile=PROFILE):
 
 FRINGE = [
     # azimuth, elevation, lift from the parting to the tip; width, thickness
-    ([(14, 74, 0.010), (2, 58, 0.020), (-14, 42, 0.021), (-26, 25, 0.015), (-30, 11, 0.014)], 0.026, 0.0105),
-    ([(12, 76, 0.010), (-12, 60, 0.019), (-34, 42, 0.018), (-47, 22, 0.012), (-52, 4, 0.011)], 0.026, 0.0105),
-    ([(16, 72, 0.011), (8, 56, 0.021), (-3, 42, 0.022), (-10, 29, 0.018), (-9, 17, 0.018)], 0.022, 0.0100),
-    ([(20, 72, 0.010), (20, 56, 0.020), (14, 42, 0.021), (7, 31, 0.018), (6, 22, 0.018)], 0.019, 0.0095),
-    ([(22, 72, 0.010), (33, 56, 0.020), (36, 41, 0.020), (32, 26, 0.015), (25, 14, 0.015)], 0.023, 0.0100),
-    ([(24, 74, 0.010), (42, 58, 0.019), (52, 40, 0.017), (54, 22, 0.012), (49, 5, 0.012)], 0.025, 0.0105),
-    ([(10, 78, 0.009), (-28, 66, 0.016), (-54, 46, 0.016), (-65, 24, 0.010), (-66, 2, 0.010)], 0.026, 0.0100),
-    ([(28, 77, 0.009), (50, 62, 0.016), (64, 44, 0.015), (68, 22, 0.010), (66, 2, 0.010)], 0.026, 0.0100),
+    ([(14, 74, 0.003), (2, 58, 0.020), (-14, 42, 0.021), (-26, 25, 0.015), (-30, 11, 0.014)], 0.026, 0.0105),
+    ([(12, 76, 0.003), (-12, 60, 0.019), (-34, 42, 0.018), (-47, 22, 0.012), (-52, 4, 0.011)], 0.026, 0.0105),
+    ([(16, 72, 0.003), (8, 56, 0.021), (-3, 42, 0.022), (-10, 29, 0.018), (-9, 17, 0.018)], 0.022, 0.0100),
+    ([(20, 72, 0.003), (20, 56, 0.020), (14, 42, 0.021), (7, 31, 0.018), (6, 22, 0.018)], 0.019, 0.0095),
+    ([(22, 72, 0.003), (33, 56, 0.020), (36, 41, 0.020), (32, 26, 0.015), (25, 14, 0.015)], 0.023, 0.0100),
+    ([(24, 74, 0.003), (42, 58, 0.019), (52, 40, 0.017), (54, 22, 0.012), (49, 5, 0.012)], 0.025, 0.0105),
+    ([(10, 78, 0.003), (-28, 66, 0.016), (-54, 46, 0.016), (-65, 24, 0.010), (-66, 2, 0.010)], 0.026, 0.0100),
+    ([(28, 77, 0.003), (50, 62, 0.016), (64, 44, 0.015), (68, 22, 0.010), (66, 2, 0.010)], 0.026, 0.0100),
 ]
 
 
@@ -108,6 +108,23 @@ def build(sk):
     for ctrl, w, h in FRINGE:
         v, f = lock(ctrl, w, h)
         parts.append(Part("hair", v, f, _uv(v), rigid(len(v), sk, "head"), "hair"))
+    # the sides and the back are combed to the tie
+    tip = TIE + vec(0, -0.004, 0.006)
+    d1 = unit(tip - CENTRE)
+    for a, e, w in ((26, 76, 0.028), (74, 22, 0.026), (70, 52, 0.030), (104, 22, 0.027), (122, -14, 0.026), (139, -36, 0.026), (160, -45, 0.026)):
+        for s in (1, -1):
+            o, d0 = ray(np.array([a * s * 1.0]), np.array([e * 1.0]))
+            p0 = shoot(skull, o, d0, 0.4)[0]
+            d0 = unit(p0 - CENTRE)
+            t = np.linspace(0, 1, 11)
+            ang = np.arccos(np.clip((d0 * d1).sum(), -1, 1))
+            dirs = unit((np.sin((1 - t) * ang)[:, None] * d0 + np.sin(t * ang)[:, None] * d1) / np.sin(ang))
+            q = shoot(skull, np.tile(CENTRE, (11, 1)), dirs, 0.4)
+            lift = np.interp(t, (0, 0.12, 0.4, 0.8, 1), (0.0035, 0.0095, 0.0125, 0.0145, 0.012))
+            q = q + dirs * lift[:, None]
+            q[0] = q[0] - unit(q[1] - q[0]) * 0.010
+            v, f = strand(q[[0, 1, 2, 3, 4, 6, 7, 9, 10]], dirs[[0, 1, 2, 3, 4, 6, 7, 9, 10]], w, 0.0095, 6, np.array([0.10, 0.62, 0.95, 1.0, 0.95, 0.80, 0.62, 0.48, 0.40]))
+            parts.append(Part("hair", v, f, _uv(v), rigid(len(v), sk, "head"), "hair"))
     # side locks before the ears
     for s, side in ((1, "left"), (-1, "right")):
         t = np.linspace(0, 1, 15)
@@ -137,18 +154,18 @@ def build(sk):
         h = ramp(tt, -0.5, 0.15)[:, None]
         return rigid(len(v), sk, "head") * (1 - h) + wgt * h
 
-    t = np.linspace(0, 1, 20)
+    t = np.linspace(0, 1, 17)
     p = spline(ctrl, t)
     prof = np.array([0.36, 0.50, 0.80, 1.0, 1.0, 0.92, 0.78, 0.58, 0.34, 0.06])
-    v, f = strand(p, np.tile(vec(0, 0.3, -1), (len(p), 1)), 0.058, 0.046, 16, prof)
+    v, f = strand(p, np.tile(vec(0, 0.3, -1), (len(p), 1)), 0.058, 0.046, 14, prof)
     ang = np.arctan2(v[:, 0], -(v[:, 2] + 0.2))
     parts.append(Part("hair", v, f, _uv(v), weigh(v), "hair"))
     for sx, dz, w, t1 in ((0.030, -0.018, 0.030, 0.92), (-0.032, -0.012, 0.028, 0.88), (0.002, -0.034, 0.030, 0.97), (0.022, 0.022, 0.026, 0.86), (-0.024, 0.020, 0.026, 0.94)):
-        t = np.linspace(0.10, t1, 13)
-        k = np.sin(np.pi * np.linspace(0.12, 0.86, 13))[:, None]
+        t = np.linspace(0.10, t1, 11)
+        k = np.sin(np.pi * np.linspace(0.12, 0.86, 11))[:, None]
         p = spline(ctrl, t) + vec(sx, 0, dz) * k
         p[-1] += vec(sx * 0.8, -0.012, dz * 0.5)
-        v, f = strand(p, np.tile(vec(sx * 20, 0.1, dz * 20), (13, 1)), w, 0.016, 8)
+        v, f = strand(p, np.tile(vec(sx * 20, 0.1, dz * 20), (11, 1)), w, 0.016, 8)
         parts.append(Part("hair", v, f, _uv(v), weigh(v), "hair"))
     # tie
     m = Mesh()
@@ -156,9 +173,9 @@ def build(sk):
     c = TIE + d * 0.018
     e1, e2 = vec(1, 0, 0), unit(np.cross(d, (1, 0, 0)))
     rings = []
-    for a in np.arange(20) * np.pi / 10:
+    for a in np.arange(16) * np.pi / 8:
         o = e1 * np.cos(a) + e2 * np.sin(a)
-        rings.append(m.ring([c + o * (0.0265 + 0.0075 * np.cos(b)) + d * 0.0105 * np.sin(b) for b in np.arange(8) * np.pi / 4]))
+        rings.append(m.ring([c + o * (0.0265 + 0.0075 * np.cos(b)) + d * 0.0105 * np.sin(b) for b in np.arange(6) * np.pi / 3]))
     for a, b in zip(rings, rings[1:] + rings[:1]):
         m.bridge(a, b, "tie")
     v, f = np.array(m.v), np.array(m.f)

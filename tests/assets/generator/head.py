@@ -6,8 +6,8 @@ EYE = vec(0.0525, 1.402, 0.0742)          # left eyeball
 EYE_R = 0.0420
 LID = 0.0034                                # the lids' rim lies this far outside the eyeball
 CENTRE = vec(0, 1.41, 0)
-EYE_W, EYE_UP, EYE_LOW = 0.0305, 0.0260, 0.0205
-MOUTH_W, MOUTH_Y = 0.0255, 1.3345
+EYE_W, EYE_UP, EYE_LOW = 0.0305, 0.0240, 0.0205
+MOUTH_W, MOUTH_Y, SMILE = 0.0245, 1.3345, 0.0060
 NOSE = vec(0, 1.374, 0.128)
 
 
@@ -16,9 +16,9 @@ def skull(p):
     p = p.copy()
     p[..., 0] = np.abs(p[..., 0])
     d = ellipsoid(p, (0, 1.455, -0.020), (0.130, 0.132, 0.140))
-    d = join(d, ellipsoid(p, (0, 1.388, 0.022), (0.102, 0.098, 0.090)), 0.05)
-    d = join(d, ball(p, (0, 1.316, 0.074), 0.032), 0.045)
-    d = join(d, ball(p, (0.058, 1.364, 0.064), 0.043), 0.04)
+    d = join(d, ellipsoid(p, (0, 1.388, 0.022), (0.096, 0.097, 0.090)), 0.05)
+    d = join(d, ball(p, (0, 1.315, 0.080), 0.031), 0.045)
+    d = join(d, ball(p, (0.054, 1.366, 0.066), 0.042), 0.04)
     d = join(d, cone(p, (0, 1.17, -0.020), (0, 1.36, -0.018), 0.040, 0.038), 0.03)
     return d
 
@@ -32,10 +32,10 @@ def face(p):
     d = join(d, ball(p, NOSE + vec(0.0085, -0.0025, -0.009), 0.0065), 0.010)
     d = join(d, ball(p, EYE, EYE_R + LID + 0.0012), 0.010)
     z = LIP_Z
-    up = np.minimum(cone(p, (0, MOUTH_Y + 0.0046, z - 0.0025), (0.010, MOUTH_Y + 0.0056, z - 0.0035), 0.0044, 0.0042),
-                    cone(p, (0.010, MOUTH_Y + 0.0056, z - 0.0035), (0.023, MOUTH_Y + 0.0030, z - 0.0100), 0.0042, 0.0020))
-    low = np.minimum(cone(p, (0, MOUTH_Y - 0.0056, z - 0.0030), (0.010, MOUTH_Y - 0.0050, z - 0.0042), 0.0056, 0.0052),
-                     cone(p, (0.010, MOUTH_Y - 0.0050, z - 0.0042), (0.022, MOUTH_Y - 0.0006, z - 0.0105), 0.0052, 0.0020))
+    up = np.minimum(cone(p, (0, MOUTH_Y + 0.0046, z - 0.0028), (0.010, MOUTH_Y + 0.0052, z - 0.0038), 0.0040, 0.0038),
+                    cone(p, (0.010, MOUTH_Y + 0.0052, z - 0.0038), (0.0215, MOUTH_Y + SMILE - 0.0006, z - 0.0100), 0.0036, 0.0016))
+    low = np.minimum(cone(p, (0, MOUTH_Y - 0.0050, z - 0.0034), (0.010, MOUTH_Y - 0.0040, z - 0.0046), 0.0050, 0.0046),
+                     cone(p, (0.010, MOUTH_Y - 0.0040, z - 0.0046), (0.0205, MOUTH_Y + SMILE - 0.0030, z - 0.0100), 0.0044, 0.0016))
     return join(d, np.minimum(up, low), 0.007)
 
 
@@ -89,7 +89,7 @@ def eye_rim(n):
 def mouth_line(t):
     """The lip line at t = 0 (middle) to 1 (corner), on the surface, a little set in."""
     x = MOUTH_W * np.asarray(t, float)
-    y = MOUTH_Y + 0.0035 * np.asarray(t) ** 2.2
+    y = MOUTH_Y + SMILE * np.asarray(t) ** 2.0
     return np.stack([x, y, front(face, x, y)], -1)
 
 
@@ -258,7 +258,7 @@ def _shape_lip_rings(uv, mouth, t):
     line = np.array([uv[i] for i in mouth[0]])
     n = len(line)
     half = n // 2
-    for k, (up, low, wide) in ((1, (2.1, 2.5, 0.7)), (2, (4.6, 5.6, 1.8))):
+    for k, (up, low, wide) in ((1, (1.7, 2.0, 0.6)), (2, (3.6, 4.5, 1.4))):
         for i in range(n):
             c = np.sqrt(max(1 - t[i] ** 2, 0))
             sgn = 1 if i < half else -1
@@ -312,7 +312,7 @@ def tube(path, widths, heights, side, up, seg=8, closed_ends=True, tag="x"):
 
 def brow(side=1):
     t = np.linspace(0, 1, 13)
-    ctrl = np.array([(0.0200, 1.4565), (0.036, 1.4640), (0.054, 1.4670), (0.070, 1.4640), (0.085, 1.4540)])
+    ctrl = np.array([(0.0190, 1.4600), (0.034, 1.4665), (0.052, 1.4690), (0.069, 1.4655), (0.085, 1.4545)])
     xy = spline(ctrl, t)
     z = front(face, xy[:, 0], xy[:, 1])
     p = np.stack([xy[:, 0], xy[:, 1], z], 1)
@@ -332,7 +332,7 @@ def _side(v, f, side):
 
 
 def ear(side=1, seg=16):
-    c = vec(0.1235, 1.396, -0.014)
+    c = vec(0.1215, 1.392, -0.010)
     out = unit(vec(1, 0.06, 0.10))
     up = unit(vec(0.04, 1, -0.20))
     fwd = unit(np.cross(up, out))

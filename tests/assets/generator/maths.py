@@ -189,6 +189,14 @@ def shoot(f, origin, direction, far=0.5, rounds=40):
     return origin + (0.5 * (lo + hi))[:, None] * direction
 
 
+def reach(f, origin, direction, far=0.4, steps=400):
+    """The farthest distance along each ray that is still inside f (0 where none is)."""
+    t = np.linspace(0, far, steps)
+    p = origin[:, None] + t[None, :, None] * direction[:, None]
+    inside = f(p.reshape(-1, 3)).reshape(len(origin), steps) < 0
+    return np.where(inside, t[None], 0).max(1)
+
+
 # ---- meshes -------------------------------------------------------------------
 
 class Mesh:

@@ -12,10 +12,10 @@ from clothes import Part
 from maths import average, bump, neighbours, normals, length, ramp, smooth, vec
 
 MATERIALS = {                                                # colour, roughness, picture
-    "skin": ("#F6C6A4", 0.62, "face"), "mouth": ("#7A2A2E", 0.7, None), "teeth": ("#FBF6EC", 0.35, None), "eye": ("#FFFFFF", 0.12, "eye"),
-    "hair": ("#8A3B22", 0.55, None), "brow": ("#5C2413", 0.7, None), "lash": ("#2A1412", 0.7, None),
-    "tunic": ("#FFFFFF", 0.9, "tunic"), "trousers": ("#3B4360", 0.9, None), "boots": ("#7A4A2B", 0.7, None),
-    "trim": ("#B98454", 0.8, None), "sole": ("#3A2A22", 0.9, None), "gold": ("#E2AE4A", 0.35, None),
+    "skin": ("#F6C6A4", 0.62, "face"), "mouth": ("#7A2A2E", 0.7, None), "tongue": ("#D8706A", 0.5, None), "teeth": ("#FFFDF6", 0.35, None), "eye": ("#FFFFFF", 0.12, "eye"),
+    "hair": ("#A8482A", 0.55, None), "brow": ("#6B2C17", 0.7, None), "lash": ("#2A1412", 0.7, None),
+    "tunic": ("#FFFFFF", 0.9, "tunic"), "trousers": ("#3B4360", 0.9, None), "boots": ("#FFFFFF", 0.7, "boots"),
+    "trim": ("#B98454", 0.8, None), "gold": ("#E2AE4A", 0.35, None),
     "scarf": ("#FFFFFF", 0.9, "scarf"), "cape": ("#FFFFFF", 0.95, "cape"),
 }
 
@@ -40,13 +40,12 @@ def face_parts(sk):
                 continue
             hold = (1.0, 1.0, 0.75, 0.4)[k]
             want = np.zeros(len(ids))
-            want[half + 1:] = np.minimum(1, (np.arange(1, len(ids) - half)) / 5.0)
-            want = smooth(want)
+            want[half + 1:] = np.sqrt(1 - np.clip(h.mouth_t[half + 1:], 0, 1) ** 4)
             want[half] = 0.0
             want[:half] = 0.0
             # corners ride half way
             d = np.abs(np.arange(len(ids)) - half)
-            want = want * (1 - bump(d, 4)) + 0.42 * bump(d, 4)
+            want = np.maximum(want, 0.44 * bump(d, 4))
             jaw[ids] = jaw[ids] * (1 - hold) + want * hold
     h.jaw = jaw
     w = weights.head_weights(h.v, sk, jaw)
@@ -74,7 +73,7 @@ def face_parts(sk):
         v, f = head.teeth(upper)
         parts.append(Part("teeth", v, clothes.outward(v, f), np.full((len(v), 2), 0.5), weights.rigid(len(v), sk, "head" if upper else "jaw"), "teethUp" if upper else "teethLow"))
     v, f = head.tongue()
-    parts.append(Part("mouth", v, clothes.outward(v, f), np.full((len(v), 2), 0.5), weights.rigid(len(v), sk, "jaw"), "tongue"))
+    parts.append(Part("tongue", v, clothes.outward(v, f), np.full((len(v), 2), 0.5), weights.rigid(len(v), sk, "jaw"), "tongue"))
     return h, parts
 
 
@@ -199,7 +198,7 @@ def pictures(h):
     low = np.stack([a[k:][::-1], e[k:][::-1]], 1)
     ea, ee = head.angles(head.EYE + vec(0, 0, head.EYE_R))
     info = {"lip": (up, low, a[k]), "eye": (float(ea), float(ee))}
-    return {"face": textures.face(info), "eye": textures.eye(), "cape": textures.cape(), "tunic": textures.tunic(), "scarf": textures.scarf()}
+    return {"face": textures.face(info), "eye": textures.eye(), "cape": textures.cape(), "tunic": textures.tunic(), "scarf": textures.scarf(), "boots": textures.boots()}
 
 
 def make():

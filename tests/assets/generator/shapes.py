@@ -1,7 +1,7 @@
 """The 52 face shapes and eight body and face variants, as offsets of every part's vertices."""
 import numpy as np
 import head
-from head import EYE, EYE_R, LID, MOUTH_W, MOUTH_Y, LIP_Z
+from head import EYE, EYE_R, LID, MOUTH_W, MOUTH_Y, LIP_Z, SMILE
 from maths import bump, length, qmat, quat, ramp, smooth, unit, vec
 
 ARKIT = ("browDownLeft browDownRight browInnerUp browOuterUpLeft browOuterUpRight cheekPuff cheekSquintLeft cheekSquintRight "
@@ -30,7 +30,7 @@ class Face:
         n = len(h.v)
         v = h.v
         # lip: +1 upper, -1 lower, exact on the loops, smooth elsewhere
-        line = MOUTH_Y + 0.0035 * np.clip(np.abs(v[:, 0]) / MOUTH_W, 0, 1) ** 2.2
+        line = MOUTH_Y + SMILE * np.clip(np.abs(v[:, 0]) / MOUTH_W, 0, 1) ** 2.0
         self.lip = 2 * ramp(v[:, 1], line - 0.003, line + 0.003) - 1
         self.ring = np.full(n, 99)
         self.t = np.clip(np.abs(v[:, 0]) / MOUTH_W, 0, 1.6)
@@ -44,7 +44,7 @@ class Face:
                 if r <= h.mouth_rim + 2:
                     self.t[ids] = h.mouth_t
         x = np.clip(v[:, 0], -MOUTH_W, MOUTH_W)
-        seg = np.stack([x, MOUTH_Y + 0.0035 * (np.abs(x) / MOUTH_W) ** 2.2, LIP_Z - 14.0 * x * x], 1)
+        seg = np.stack([x, MOUTH_Y + SMILE * (np.abs(x) / MOUTH_W) ** 2.0, LIP_Z - 14.0 * x * x], 1)
         self.reach = length((v - seg) * vec(1, 1, 0.55))
         self.mouth = np.exp(-(self.reach / 0.0165) ** 2)
         self.wide = np.exp(-(self.reach / 0.026) ** 2)
@@ -56,7 +56,7 @@ class Face:
         return np.exp(-(length(self.v - vec(*c)) / r) ** 2)
 
 
-CORNER = (MOUTH_W, MOUTH_Y + 0.0035, 0.112)
+CORNER = (MOUTH_W, MOUTH_Y + SMILE, 0.112)
 
 
 def lids(h, side, up, low, line=0.56, ring_fall=(1.0, 0.74, 0.46, 0.20, 0.0)):
@@ -144,7 +144,8 @@ def sculpt_left(f):
     out["eyeLookOutLeft"] = lids(h, "left", 0.03, 0.02)
 
     # jaw
-    out["jawOpen"] = f.jaw[:, None] * turn(v, JAW, (1, 0, 0), JAW_DEG)
+    out["jawOpen"] = f.jaw[:, None] * turn(v, JAW, (1, 0, 0), JAW_DEG) - \
+        np.stack([0.07 * x * f.mouth, 0 * x, 0 * x], 1) + col(f.mouth * f.up * np.clip(1 - f.t, 0, 1), 0, 0.0022, 0)
     out["jawForward"] = col(f.jaw, 0, -0.0006, 0.0085)
     out["jawLeft"] = col(f.jaw, 0.0090, 0.0, -0.0008)
 

@@ -58,7 +58,7 @@ def face(head_info):
     t = np.clip(a / wide, 0, 1)
     top, bottom = np.interp(a, up[:, 0], up[:, 1]), np.interp(a, low[:, 0], low[:, 1])
     k = ramp(top - el, -0.5, 1.3) * ramp(el - bottom, -0.7, 1.3) * ramp(wide - a, -0.3, 1.6)
-    img = _mix(img, (0.93, 0.52, 0.50), 0.80 * k)
+    img = _mix(img, (0.97, 0.58, 0.58), 0.66 * k)
     return png(img)
 
 
@@ -70,7 +70,7 @@ def eye(iris=((0.05, 0.30, 0.30), (0.25, 0.78, 0.66))):
     img = np.ones((n, n, 3)) * (0.985, 0.985, 0.98)
     img = _mix(img, (0.94, 0.80, 0.78), 0.5 * ramp(r, 0.62, 0.9))
     img = _mix(img, (0.60, 0.62, 0.72), 0.55 * ramp(-y, 0.12, 0.62))       # shade of the upper lid
-    R = 0.425
+    R = 0.450
     dark, light = np.array(iris[0]), np.array(iris[1])
     k = ramp(y / R, -0.75, 0.85)
     ang = np.arctan2(y, x)
@@ -142,4 +142,18 @@ def scarf():
     img = np.ones((m, n, 3)) * base
     for at in (0.80, 0.88):
         img = _mix(img, (0.70, 0.20, 0.13), 1 - ramp(np.abs(v - at), 0.020, 0.026))
+    return png(img)
+
+
+def boots():
+    """Leather with a dark sole; v is height over 0.32 m."""
+    n, m = 64, 512
+    u, v = _field(n, m)
+    base = np.array((0.48, 0.28, 0.16))
+    img = np.ones((m, n, 3)) * base
+    h = v * 0.32
+    img = _mix(img, base * 0.72, 0.8 * (1 - ramp(h, 0.015, 0.075)))
+    img = _mix(img, base * 1.25, 0.5 * ramp(h, 0.10, 0.20))
+    img = _mix(img, (0.86, 0.70, 0.48), (1 - ramp(np.abs(h - 0.0205), 0.0009, 0.0017)) * (np.sin(u * 2 * np.pi * 40) > -0.2))
+    img = _mix(img, (0.17, 0.12, 0.10), 1 - ramp(h, 0.0150, 0.0162))
     return png(img)
