@@ -1,4 +1,7 @@
 // TLS as a filter: two sessions joined by queues, no sockets.
+#include <mbedtls/ctr_drbg.h>
+#include <mbedtls/entropy.h>
+#include <mbedtls/ssl.h>
 #include <pthread.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -353,6 +356,86 @@ static void *shake_many(void *argument)
     return NULL;
 }
 
+// --- Renegotiation: a client of mbedTLS' own that asks for it
+// -------------------------------------
+
+static int raw_send(void *owner, const unsigned char *bytes, size_t size_bytes)
+{
+    struct end *e = owner;
+    return (int)queue_put(&e->out, bytes, size_bytes);
+}
+
+static int raw_receive(void *owner, unsigned char *bytes, size_t size_bytes)
+{
+    struct end *e = owner;
+    size_t got = queue_take(&e->in, bytes, size_bytes);
+    return got ? (int)got : MBEDTLS_ERR_SSL_WANT_READ;
+}
+
+struct eager_client {
+    struct end end;
+    mbedtls_ssl_context ssl;
+    mbedtls_ssl_config config;
+    mbedtls_entropy_context entropy;
+    mbedtls_ctr_drbg_context random;
+};
+
+static void eager_open(struct eager_client *e)
+{
+    memset(e, 0, sizeof *e);
+    EXPECT(queue_create(&e->end.in, 65536) && queue_create(&e->end.out, 65536));
+    mbedtls_ssl_init(&e->ssl);
+    mbedtls_ssl_config_init(&e->config);
+    mbedtls_entropy_init(&e->entropy);
+    mbedtls_ctr_drbg_init(&e->random);
+    EXPECT(mbedtls_ctr_drbg_seed(&e->random, mbedtls_entropy_func, &e->entropy, NULL, 0) == 0);
+    EXPECT(mbedtls_ssl_config_defaults(&e->config, MBEDTLS_SSL_IS_CLIENT,
+                                       MBEDTLS_SSL_TRANSPORT_STREAM,
+                                       MBEDTLS_SSL_PRESET_DEFAULT) == 0);
+    mbedtls_ssl_conf_authmode(&e->config, MBEDTLS_SSL_VERIFY_NONE);
+    mbedtls_ssl_conf_rng(&e->config, mbedtls_ctr_drbg_random, &e->random);
+    mbedtls_ssl_conf_renegotiation(&e->config, MBEDTLS_SSL_RENEGOTIATION_ENABLED);
+    EXPECT(mbedtls_ssl_setup(&e->ssl, &e->config) == 0);
+    mbedtls_ssl_set_bio(&e->ssl, &e->end, raw_send, raw_receive, NULL);
+}
+
+static void eager_close(struct eager_client *e)
+{
+    mbedtls_ssl_free(&e->ssl);
+    mbedtls_ssl_config_free(&e->config);
+    mbedtls_ctr_drbg_free(&e->random);
+    mbedtls_entropy_free(&e->entropy);
+    queue_free(&e->end.in);
+    queue_free(&e->end.out);
+}
+
+static void renegotiation_is_refused(void)
+{
+    struct eager_client client;
+    struct end s;
+    uint8_t text[64];
+    size_t got;
+    eager_open(&client);
+    end_open(&s, server_config, NULL);
+    int status = MBEDTLS_ERR_SSL_WANT_READ;
+    for (int i = 0; i < 10 && status == MBEDTLS_ERR_SSL_WANT_READ; i++) {
+        status = mbedtls_ssl_handshake(&client.ssl);
+        carry(&client.end, &s);
+        if (i < 3 && tls_handshake(s.tls) == TLS_OK) i = 3;
+        carry(&s, &client.end);
+    }
+    EXPECT(status == 0);
+    EXPECT(mbedtls_ssl_renegotiate(&client.ssl) == MBEDTLS_ERR_SSL_WANT_READ);
+    carry(&client.end, &s);
+    enum tls_status asked = tls_read(s.tls, text, sizeof text, &got);
+    EXPECT(asked == TLS_WANT_INPUT || asked == TLS_FAILED); // a warning, or the end; no handshake
+    EXPECT(queue_used(&s.out) > 0 && queue_used(&s.out) < 64); // an alert and nothing else
+    carry(&s, &client.end);
+    EXPECT(mbedtls_ssl_renegotiate(&client.ssl) != 0);
+    eager_close(&client);
+    end_close(&s);
+}
+
 static void one_configuration_serves_many_threads(void)
 {
     struct tls_config *config =
@@ -399,6 +482,7 @@ int main(void)
     RUN(survives_damaged_flights);
     RUN(writes_whole_records_or_nothing);
     RUN(cuts_off_who_tampers);
+    RUN(renegotiation_is_refused);
     RUN(one_configuration_serves_many_threads);
     RUN(finds_addresses_only_in_well_formed_names);
     tls_config_free(server_config);
