@@ -370,7 +370,7 @@ static void make_track(struct maker *k, uint32_t path, uint32_t target, uint32_t
 static void make_clips(struct maker *k)
 {
     uint32_t clips = k->set->clips, nodes = k->set->nodes, channels = k->set->channels;
-    size_t tracks = (size_t)clips * (nodes + nodes / 8 + 1 + channels);
+    size_t tracks = (size_t)clips * (nodes + nodes / 8 + 2 + channels);
     struct model_clip *table = TAKE(k, struct model_clip, clips);
     k->tracks = TAKE(k, struct model_track, tracks);
     k->times = TAKE(k, float, tracks * k->set->keys);

@@ -31,7 +31,7 @@ size_t face_map_bytes(const struct model *m)
     if (m->channels_count == 0) return 0;
     size_t blocks = m->blocks_count, corners = corners_bound(m);
     return 7 * padded((blocks + 1) * sizeof(uint32_t)) + padded(blocks * sizeof(float *)) +
-           padded(blocks * sizeof(uint16_t)) +
+           padded(blocks * sizeof(uint16_t)) + padded(model_vertex_count(m)) +
            padded(m->morph_blocks_count * sizeof(struct face_delta)) +
            2 * padded(model_vertex_count(m) * sizeof(uint32_t)) +
            padded(model_vertex_count(m) * sizeof(float[3])) +
@@ -43,6 +43,7 @@ struct build {
     const struct model *m;
     size_t rows;
     uint16_t *turning; // [block] lanes that some channel without normal deltas moves
+    uint8_t *turns;    // [vertex] 1: some of its corners' triangles move
     uint32_t *blocks;
     int32_t *row_of;
     uint32_t *delta_first, *turn_first, *corner_first, *near_first;
@@ -69,27 +70,72 @@ static void mark_turning_lanes(struct build *b)
     }
 }
 
+// Where the corner's triangle begins in `indices`. Parts of lines or points may stand before, so
+// only the part knows; it is found by the corner's vertex.
+static uint32_t triangle_first(const struct model *m, uint32_t corner)
+{
+    uint32_t vertex = m->indices[corner];
+    size_t low = 0, high = m->parts_count; // the last part that begins at or before the vertex
+    while (high - low > 1) {
+        size_t middle = low + (high - low) / 2;
+        if (m->parts[middle].vertex_first <= vertex)
+            low = middle;
+        else
+            high = middle;
+    }
+    uint32_t first = m->parts_count > 0 ? m->parts[low].index_first : 0;
+    return corner >= first ? corner - (corner - first) % 3 : corner - corner % 3;
+}
+
 // The corner's triangle, the corner's own vertex first.
 static void corner_vertices(const struct model *m, uint32_t corner, uint32_t out[3])
 {
-    uint32_t first = corner - corner % 3;
+    uint32_t first = triangle_first(m, corner), place = corner - first;
     for (uint32_t k = 0; k < 3; k++)
-        out[k] = m->indices[first + (corner + k) % 3];
+        out[k] = m->indices[first + (place + k) % 3];
 }
 
-static bool may_turn(const struct build *b, uint32_t vertex)
+static bool lane_turns(const struct build *b, uint32_t vertex)
+{
+    uint32_t lane = b->m->vertex_lanes[vertex];
+    return b->turning[lane / LANES] >> (lane % LANES) & 1;
+}
+
+static bool is_triangles(const struct model_part *p)
+{
+    return p->topology == MODEL_TRIANGLES;
+}
+
+// A vertex may turn when a triangle at its place moves; all that share the place do.
+static void mark_turns(struct build *b)
 {
     const struct model *m = b->m;
-    uint32_t weld = m->weld[vertex];
-    for (uint32_t i = m->corner_first[weld]; i < m->corner_first[weld + 1]; i++) {
-        uint32_t v[3];
-        corner_vertices(m, m->corners[i], v);
-        for (int k = 0; k < 3; k++) {
-            uint32_t lane = m->vertex_lanes[v[k]];
-            if (b->turning[lane / LANES] >> (lane % LANES) & 1) return true;
+    memset(b->turns, 0, model_vertex_count(m));
+    for (size_t p = 0; p < m->parts_count; p++) {
+        const uint32_t *v = m->indices + m->parts[p].index_first;
+        for (uint32_t i = 0; i < m->parts[p].index_count && is_triangles(&m->parts[p]); i += 3)
+            if (lane_turns(b, v[i]) || lane_turns(b, v[i + 1]) || lane_turns(b, v[i + 2]))
+                b->turns[m->weld[v[i]]] = b->turns[m->weld[v[i + 1]]] =
+                    b->turns[m->weld[v[i + 2]]] = 1;
+    }
+    for (uint32_t v = 0; v < model_vertex_count(m); v++)
+        b->turns[v] = b->turns[m->weld[v]]; // a weld is its own first vertex
+}
+
+// Whole triangles: a turn looks at all three of each triangle around it.
+static void mark_turning_rows(struct build *b)
+{
+    const struct model *m = b->m;
+    for (size_t p = 0; p < m->parts_count; p++) {
+        const uint32_t *v = m->indices + m->parts[p].index_first;
+        for (uint32_t i = 0; i < m->parts[p].index_count && is_triangles(&m->parts[p]); i += 3) {
+            if (!b->turns[v[i]] && !b->turns[v[i + 1]] && !b->turns[v[i + 2]]) continue;
+            for (uint32_t k = 0; k < 3; k++)
+                b->row_of[m->vertex_lanes[v[i + k]] / LANES] = 0;
         }
     }
-    return false;
+    for (uint32_t v = 0; v < model_vertex_count(m); v++) // twins may have no triangle of their own
+        if (b->turns[v]) b->row_of[m->vertex_lanes[v] / LANES] = 0;
 }
 
 static void number_rows(struct build *b)
@@ -100,17 +146,8 @@ static void number_rows(struct build *b)
     for (size_t c = 0; c < m->channels_count; c++)
         for (uint32_t i = 0; i < m->channels[c].block_count; i++)
             b->row_of[m->morph_blocks[m->channels[c].block_first + i].block] = 0;
-    for (uint32_t vertex = 0; vertex < model_vertex_count(m); vertex++) {
-        if (!may_turn(b, vertex)) continue;
-        uint32_t weld = m->weld[vertex];
-        b->row_of[m->vertex_lanes[vertex] / LANES] = 0;
-        for (uint32_t i = m->corner_first[weld]; i < m->corner_first[weld + 1]; i++) {
-            uint32_t v[3];
-            corner_vertices(m, m->corners[i], v);
-            for (int k = 0; k < 3; k++)
-                b->row_of[m->vertex_lanes[v[k]] / LANES] = 0;
-        }
-    }
+    mark_turns(b);
+    mark_turning_rows(b);
     for (size_t i = 0; i < m->blocks_count; i++) {
         if (b->row_of[i] == MODEL_NONE) continue;
         b->row_of[i] = (int32_t)b->rows;
@@ -166,7 +203,7 @@ static void list_turns(struct build *b)
     memset(b->turn_first, 0, (b->rows + 1) * sizeof *b->turn_first);
     memset(b->corner_first, 0, (b->rows + 1) * sizeof *b->corner_first);
     for (uint32_t v = 0; v < model_vertex_count(m); v++) {
-        if (!may_turn(b, v)) continue;
+        if (!b->turns[v]) continue;
         int32_t row = b->row_of[m->vertex_lanes[v] / LANES];
         b->turn_first[row + 1]++;
         b->corner_first[row + 1] += corner_count(m, v);
@@ -174,7 +211,7 @@ static void list_turns(struct build *b)
     sum_counts(b->turn_first, b->rows);
     sum_counts(b->corner_first, b->rows);
     for (uint32_t v = 0; v < model_vertex_count(m); v++) {
-        if (!may_turn(b, v)) continue;
+        if (!b->turns[v]) continue;
         uint32_t lane = m->vertex_lanes[v], weld = m->weld[v];
         int32_t row = b->row_of[lane / LANES];
         uint32_t at = b->turn_first[row]++;
@@ -227,6 +264,7 @@ void face_map_build(const struct model *m, struct arena *a, struct face_map *out
     struct build b = {
         .m = m,
         .turning = ARENA_ARRAY(a, uint16_t, blocks),
+        .turns = ARENA_ARRAY(a, uint8_t, model_vertex_count(m)),
         .blocks = ARENA_ARRAY(a, uint32_t, blocks),
         .row_of = ARENA_ARRAY(a, int32_t, blocks),
         .delta_first = ARENA_ARRAY(a, uint32_t, blocks + 1),
