@@ -1,4 +1,5 @@
 // Skinning against the method's formulas in double, on random rigs; every kernel of this machine.
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -185,6 +186,29 @@ static void zero_scale_gives_finite_unit_normals(void)
     bench_close(&b);
 }
 
+// With an axis scaled to nothing det L is rounding noise: its sign must not turn normals over.
+static void flattened_joints_do_not_flicker(void)
+{
+    struct bench b;
+    bench_open(&b, &(struct synthetic_settings){
+                       .seed = 12, .nodes = 9, .segments = 16, .rings = 20, .influences = 4});
+    for (size_t i = 0; i < 9; i++) // the root flattens all that hangs on it
+        b.pose.locals[i].scale = i == 0 ? (struct vec3){1, 1, 0} : (struct vec3){1, 1, 1};
+    float *normals = malloc(b.vertices * 3 * sizeof(float));
+    for (int dq = 0; dq < 2; dq++)
+        for (int level = 0; level < SIMD_LEVEL_COUNT; level++) {
+            if (!simd_has((enum simd_level)level)) continue;
+            bench_skin(&b, dq ? MODEL_DQ : MODEL_LBS, (enum simd_level)level);
+            if (level == SIMD_PLAIN) memcpy(normals, b.normals, b.vertices * 3 * sizeof(float));
+            double worst = 0;
+            for (size_t i = 0; i < b.vertices * 3; i++)
+                worst = fmax(worst, fabs((double)(b.normals[i] - normals[i])));
+            EXPECT(worst < 1e-3);
+        }
+    free(normals);
+    bench_close(&b);
+}
+
 static void every_kernel_agrees_with_the_plain_one(void)
 {
     struct bench b;
@@ -262,6 +286,62 @@ static void any_number_of_workers_gives_the_same_bits(void)
                 EXPECT(memcmp(one, b.out, bytes) == 0);
             }
         }
+    free(one);
+    bench_close(&b);
+}
+
+enum { THREADS = 4 };
+
+struct worker {
+    const struct surface_frame *frame;
+    pthread_barrier_t *stage_done;
+    size_t index;
+};
+
+static void *worker_run(void *context)
+{
+    struct worker *w = context;
+    surface_face(w->frame, w->index, THREADS);
+    pthread_barrier_wait(w->stage_done);
+    surface_turn(w->frame, w->index, THREADS);
+    pthread_barrier_wait(w->stage_done);
+    surface_skin(w->frame, w->index, THREADS);
+    return NULL;
+}
+
+// For ThreadSanitizer as much as for the bits.
+static void real_threads_share_one_frame(void)
+{
+    struct bench b;
+    bench_open(&b, &(struct synthetic_settings){.seed = 15,
+                                                .nodes = 20,
+                                                .segments = 31,
+                                                .rings = 47,
+                                                .influences = 4,
+                                                .channels = 5,
+                                                .channels_with_normals = 2});
+    random_pose(&b, 5, 1);
+    for (int c = 0; c < 5; c++)
+        b.pose.weights[c] = 0.4f;
+    size_t bytes = b.s.model.blocks_count * sizeof *b.out;
+    struct surface_block *one = aligned_alloc(64, bytes);
+    struct surface_job job = {
+        .model = &b.s.model, .map = &b.map, .pose = b.pose, .level = simd_best(), .out = one};
+    surface_run(&job, &b.arena);
+    job.out = b.out;
+    struct surface_frame f = surface_begin(&job, &b.arena);
+    pthread_barrier_t stage_done;
+    pthread_t threads[THREADS];
+    struct worker workers[THREADS];
+    pthread_barrier_init(&stage_done, NULL, THREADS);
+    for (size_t i = 0; i < THREADS; i++) {
+        workers[i] = (struct worker){&f, &stage_done, i};
+        EXPECT(pthread_create(&threads[i], NULL, worker_run, &workers[i]) == 0);
+    }
+    for (size_t i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+    pthread_barrier_destroy(&stage_done);
+    EXPECT(memcmp(one, b.out, bytes) == 0);
     free(one);
     bench_close(&b);
 }
@@ -376,8 +456,10 @@ int main(void)
     RUN(random_rigs_agree_with_the_direct_formula);
     RUN(one_axis_scaled_keeps_normals_square);
     RUN(zero_scale_gives_finite_unit_normals);
+    RUN(flattened_joints_do_not_flicker);
     RUN(every_kernel_agrees_with_the_plain_one);
     RUN(any_number_of_workers_gives_the_same_bits);
+    RUN(real_threads_share_one_frame);
     RUN(linear_part_is_what_moves_a_direction);
     RUN(tangents_leave_unit_and_square_to_normals);
     RUN(a_pose_left_and_taken_again_gives_the_same_bits);

@@ -22,6 +22,10 @@ struct skin_blocks {
 // Below this squared length a normal has vanished: an axis was scaled to nothing.
 #define SKIN_NORMAL_VANISHED 1e-36f
 
+// det(L)^2 over |first column|^2 |its cofactors|^2 below which L counts as flat, not as a mirror:
+// an axis scaled to nothing leaves a determinant of rounding noise, and normals must not flicker.
+#define SKIN_FLAT 1e-12f
+
 void skin_linear_plain(const struct skin_blocks *b);
 void skin_dual_plain(const struct skin_blocks *b);
 void skin_linear_avx2(const struct skin_blocks *b);

@@ -54,6 +54,17 @@ static inline struct lanes3 all3(const float v[3])
     return (struct lanes3){lanes_all(v[0]), lanes_all(v[1]), lanes_all(v[2])};
 }
 
+// v with the sign of the determinant, given by a column and its cofactors.
+static inline struct lanes3 mirror3(struct lanes3 v, struct lanes3 column, struct lanes3 cofactors)
+{
+    lanes det = dot3(column, cofactors);
+    lanes size = lanes_mul(dot3(column, column), dot3(cofactors, cofactors));
+    lanes flat = lanes_mul(size, lanes_all(SKIN_FLAT));
+    lanes sign = lanes_where_less(flat, lanes_mul(det, det), det, lanes_all(1));
+    return (struct lanes3){lanes_sign_of(v.x, sign), lanes_sign_of(v.y, sign),
+                           lanes_sign_of(v.z, sign)};
+}
+
 static inline void store_position(struct surface_block *out, int place, struct lanes3 p)
 {
     lanes_store(&out->position[0][place], p.x);
@@ -110,11 +121,7 @@ static inline void linear_blend(const struct skeleton_slot *palette, const uint1
         store_position(out, place, p);
         struct lanes33 cofactor = {cross3(l.y, l.z), cross3(l.z, l.x), cross3(l.x, l.y)};
         struct lanes3 turned = mul33(&cofactor, n);
-        lanes det = dot3(l.x, cofactor.x);
-        turned.x = lanes_sign_of(turned.x, det);
-        turned.y = lanes_sign_of(turned.y, det);
-        turned.z = lanes_sign_of(turned.z, det);
-        store_normal(out, place, turned, n);
+        store_normal(out, place, mirror3(turned, l.x, cofactor.x), n);
     }
 }
 
@@ -227,11 +234,7 @@ static inline void dual_blend(const struct skeleton_dual_slot *palette, const ui
         struct lanes3 moved = turn(d.rotation, mul33(&h, x));
         store_position(out, place, add_scaled3(translation(&d), moved, lanes_all(1)));
         struct lanes33 cofactor = {cross3(h.y, h.z), cross3(h.z, h.x), cross3(h.x, h.y)};
-        struct lanes3 turned = mul33(&cofactor, n);
-        lanes det = dot3(h.x, cofactor.x);
-        turned.x = lanes_sign_of(turned.x, det);
-        turned.y = lanes_sign_of(turned.y, det);
-        turned.z = lanes_sign_of(turned.z, det);
+        struct lanes3 turned = mirror3(mul33(&cofactor, n), h.x, cofactor.x);
         store_normal(out, place, turn(d.rotation, turned), n);
     }
 }

@@ -49,9 +49,13 @@ static void turn_normals(const struct rows33 *l, const float n[3][LANES], float 
     apply_rows(&cofactor, n, out);
     EACH_LANE(i)
     {
-        float det = l->at[0][0][i] * cofactor.at[0][0][i] + l->at[0][1][i] * cofactor.at[0][1][i] +
-                    l->at[0][2][i] * cofactor.at[0][2][i];
-        float sign = copysignf(1, det);
+        float det = 0, column = 0, cofactors = 0;
+        for (int r = 0; r < 3; r++) {
+            det += l->at[0][r][i] * cofactor.at[0][r][i];
+            column += l->at[0][r][i] * l->at[0][r][i];
+            cofactors += cofactor.at[0][r][i] * cofactor.at[0][r][i];
+        }
+        float sign = det < 0 && det * det > SKIN_FLAT * column * cofactors ? -1 : 1;
         for (int r = 0; r < 3; r++)
             out[r][i] *= sign;
     }
