@@ -8,7 +8,6 @@
 #include "server/bake/compile.h"
 #include "server/bake/import.h"
 #include "server/bake/rig.h"
-#include "server/character/input/pose_json.h"
 #include "server/model/model_file.h"
 
 static const char *file_name(const char *path)
@@ -75,39 +74,19 @@ static enum err bake_scene(struct scene *scene, const char *source, const struct
     enum err e = add_clips(rig, limits, scene, fault);
     if (e != ERR_OK) return e;
     if (rig->json) rig_note_unused(rig, scene);
-    struct compile_settings settings = {
-        .source_name = file_name(source),
-        .unit_m = rig->unit_m,
-        .skinning = rig->skinning,
-        .base_pose = rig->base_pose,
-        .rig_json = rig->text,
-    };
+    struct compile_settings settings = {.source_name = file_name(source),
+                                        .rig = rig->json ? rig : NULL};
     e = compile_scene(scene, &settings, &out->bytes, &out->size_bytes, fault);
     if (e == ERR_OK && copy_notes(scene, out) != ERR_OK)
         e = fault_set(fault, ERR_MEMORY, "no memory for the bake's notes");
     return e;
 }
 
-// The rig file's base pose names joints, which only the finished model can look up.
-static enum err check_base_pose(const struct model *m, const struct rig *rig, struct fault *fault)
-{
-    struct arena arena;
-    if (!rig->base_pose_pose) return ERR_OK;
-    if (!arena_create(&arena, 2 * pose_bytes(m)))
-        return fault_set(fault, ERR_MEMORY, "no memory to check the base pose");
-    struct pose pose = pose_take(m, &arena);
-    pose_rest(m, pose);
-    enum err e = pose_json_apply(m, rig->base_pose_pose, "/base_pose", pose, &arena, fault);
-    arena_destroy(&arena);
-    return e;
-}
-
 // A bake that its own loader would refuse must not leave this file.
-static enum err prove(const struct bake_result *r, const struct rig *rig, struct fault *fault)
+static enum err prove(const struct bake_result *r, struct fault *fault)
 {
     struct model_file *file = NULL;
     enum err e = model_file_from_bytes(r->bytes, r->size_bytes, &file, fault);
-    if (e == ERR_OK) e = check_base_pose(model_file_model(file), rig, fault);
     model_file_unref(file);
     return e;
 }
@@ -129,7 +108,7 @@ enum err bake_run(const char *input, const char *rig_path, struct bake_result *o
     if (e == ERR_OK) e = import_file(source, &limits, &scene, fault);
     if (e == ERR_OK) e = bake_scene(&scene, source, &rig, &limits, &result, fault);
     scene_free(&scene);
-    if (e == ERR_OK) e = prove(&result, &rig, fault);
+    if (e == ERR_OK) e = prove(&result, fault);
     rig_free(&rig);
     if (e != ERR_OK) {
         bake_free(&result);

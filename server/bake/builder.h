@@ -39,6 +39,8 @@ MUST_CHECK enum err compile_topology(struct builder *b);   // indices, weld, cor
 MUST_CHECK enum err compile_blocks(struct builder *b);     // blocks, rest, weights, lanes, tangents
 MUST_CHECK enum err compile_shapes(struct builder *b);     // shapes, channels, morph blocks
 MUST_CHECK enum err compile_clips(struct builder *b);      // clips, tracks
+MUST_CHECK enum err compile_base_pose(struct builder *b);  // base_pose
+MUST_CHECK enum err compile_drivers(struct builder *b);    // drivers ... drivers_json
 MUST_CHECK enum err compile_appearance(struct builder *b); // materials, textures, images
 MUST_CHECK enum err compile_details(struct builder *b);    // coarser details; after compile_clips
 MUST_CHECK enum err compile_info(struct builder *b);       // info, box, unit, notes, authoring

@@ -48,8 +48,9 @@ enum err compile_scene(struct scene *scene, const struct compile_settings *setti
                        uint8_t **bytes, size_t *size_bytes, struct fault *fault)
 {
     static enum err (*const stages[])(struct builder *) = {
-        start_text,     compile_nodes, compile_parts,      compile_topology, compile_blocks,
-        compile_shapes, compile_clips, compile_appearance, compile_details,  compile_info,
+        start_text,      compile_nodes,      compile_parts,   compile_topology,
+        compile_blocks,  compile_shapes,     compile_clips,   compile_base_pose,
+        compile_drivers, compile_appearance, compile_details, compile_info,
     };
     struct builder b = {.scene = scene, .settings = settings, .fault = fault};
     for (size_t i = 0; i < sizeof stages / sizeof stages[0]; i++) {

@@ -10,12 +10,10 @@
 // by the exact set of slots that move them, topology in vertex-cache order, morph targets and
 // clips as tables. Deterministic: the same scene and settings give the same bytes.
 
+struct rig;
 struct compile_settings {
     const char *source_name; // file name to remember, without folder
-    float unit_m;            // 0 = guess from the surface's height
-    enum model_skinning skinning;
-    uint32_t base_pose;   // as model_info.base_pose
-    const char *rig_json; // kept as authoring data; NULL for none
+    const struct rig *rig;   // what the rig file says, or NULL
 };
 
 // Works in scene->pool (its cap bounds the memory) and adds what it repairs to scene->notes. On

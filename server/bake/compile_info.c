@@ -4,6 +4,7 @@
 #include "common/check.h"
 #include "common/simd.h"
 #include "server/bake/builder.h"
+#include "server/bake/rig.h"
 #include "server/character/surface/surface.h"
 
 // Skins the rest pose with the model's own kernels; the box is what a frame would fill.
@@ -76,12 +77,13 @@ enum err compile_info(struct builder *b)
     b->model.info_count = 1;
     info->source = builder_text(b, b->settings->source_name);
     info->generator = builder_text(b, b->scene->generator);
-    info->skinning = (uint32_t)b->settings->skinning;
-    info->base_pose = b->settings->base_pose;
+    const struct rig *rig = b->settings->rig;
+    info->skinning = (uint32_t)(rig ? rig->skinning : MODEL_LBS);
+    info->base_pose = rig ? rig->base_pose : 0;
     info->vrm_version = b->scene->vrm.version;
     enum err e = measure_box(b, info);
     if (e != ERR_OK) return e;
-    info->unit_m = b->settings->unit_m;
+    info->unit_m = rig ? rig->unit_m : 0;
     info->unit_guessed = info->unit_m == 0;
     if (info->unit_guessed) {
         info->unit_m = guess_unit(info);
@@ -93,8 +95,7 @@ enum err compile_info(struct builder *b)
     const char *vrm = b->scene->vrm.json ? b->scene->vrm.json : "";
     b->model.vrm_json = vrm;
     b->model.vrm_json_count = *vrm ? strlen(vrm) + 1 : 0;
-    const char *rig = b->settings->rig_json ? b->settings->rig_json : "";
-    b->model.rig_json = rig;
-    b->model.rig_json_count = *rig ? strlen(rig) + 1 : 0;
+    b->model.rig_json = rig ? rig->text : "";
+    b->model.rig_json_count = rig ? strlen(rig->text) + 1 : 0;
     return compile_notes(b);
 }

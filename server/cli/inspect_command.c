@@ -133,6 +133,15 @@ static cJSON *describe_vrm(const struct model *m)
     return cJSON_ParseWithLength(m->vrm_json, m->vrm_json_count);
 }
 
+// The bake's report, our own JSON.
+static cJSON *describe_drivers(const struct model *m)
+{
+    cJSON *list = m->drivers_json_count
+                      ? cJSON_ParseWithLength(m->drivers_json, m->drivers_json_count)
+                      : NULL;
+    return list ? list : cJSON_CreateArray();
+}
+
 static cJSON *describe(const struct model *m)
 {
     cJSON *root = cJSON_CreateObject();
@@ -149,7 +158,7 @@ static cJSON *describe(const struct model *m)
     cJSON_AddItemToObject(root, "clips", list_clips(m));
     cJSON_AddItemToObject(root, "shapes", list_shapes(m));
     cJSON_AddItemToObject(root, "roots", cJSON_CreateArray());
-    cJSON_AddItemToObject(root, "drivers", cJSON_CreateArray());
+    cJSON_AddItemToObject(root, "drivers", describe_drivers(m));
     cJSON_AddItemToObject(root, "face", cJSON_CreateObject());
     cJSON_AddItemToObject(root, "extras", cJSON_CreateArray());
     cJSON_AddItemToObject(root, "controls", cJSON_CreateObject());

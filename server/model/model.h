@@ -157,6 +157,75 @@ struct model_note {
     uint32_t kind, count, text; // kind: enum note_kind of the bake
 };
 
+// Pose drivers (method A): groups of joints whose pose says how much of each example's corrective
+// surface is shown. A driver has one solve, or with per_vertex one for each distinct subset of its
+// joints that influences a vertex. Center 0 of a solve is the base pose P0.
+enum model_read {
+    MODEL_READ_ROTATION,
+    MODEL_READ_SWING,
+    MODEL_READ_TWIST,
+    MODEL_READ_TRANSLATION,
+    MODEL_READ_TRANSFORM // rotation and translation
+};
+enum model_kernel {
+    MODEL_KERNEL_ROTATION, // the method's gaussians of an embedding
+    MODEL_KERNEL_LINEAR,
+    MODEL_KERNEL_GAUSSIAN,
+    MODEL_KERNEL_THIN_PLATE,
+    MODEL_KERNEL_MULTIQUADRIC,
+    MODEL_KERNEL_INVERSE_MULTIQUADRIC
+};
+enum model_weights { MODEL_WEIGHTS_RAW, MODEL_WEIGHTS_CLAMP, MODEL_WEIGHTS_NORMALISE };
+enum { MODEL_SOLVER = 1 }; // id and version of the arithmetic; the same id, the same bits
+
+struct model_driver {
+    uint32_t name;
+    uint32_t solver; // MODEL_SOLVER; another is refused
+    uint32_t kernel, weights;
+    uint32_t solve_first, solve_count;
+    uint32_t example_first, example_count;
+};
+struct model_solve {
+    uint32_t driver;
+    uint32_t joint_first, joint_count; // into driver_joints
+    uint32_t center_count;             // 1 + the distinct examples that have a center of their own
+    uint32_t center_first; // into driver_centers, MODEL_CENTER_DOUBLES a joint and center
+    uint32_t matrix_first; // into driver_matrix: center_count squared, row-major W
+    uint32_t weight_first; // of its center_count weights among all solves' weights
+    uint32_t reserved;
+    double radius; // s, or the divisor of r
+};
+enum { MODEL_CENTER_DOUBLES = 8 }; // rotation x y z w, translation x y z, unused
+struct model_driver_joint {
+    uint32_t node, read;
+    double weight, axis[3], per_unit; // per_unit scales a distance in file units
+};
+struct model_example {
+    uint32_t name, driver;
+    uint32_t center; // in each of the driver's solves; 0 = it stands at P0
+    float residual;  // of the solve at its own pose, largest over the vertices, file units
+    float gain;      // largest inverse gain |Av^-1|
+};
+// Deltas D' of one center of one solve, blocked like the surface.
+struct model_correction {
+    uint32_t solve, center;
+    uint32_t block_first, block_count; // into correction_blocks or, when packed, packed_blocks
+    uint32_t packed;
+};
+struct model_correction_block {
+    uint32_t block;
+    float position[3][MODEL_LANES];
+};
+struct model_packed_block { // delta = scale * value
+    uint32_t block;
+    float scale;
+    int16_t position[3][MODEL_LANES];
+};
+struct model_example_delta { // authoring: D of the example as it was sculpted, base space
+    uint32_t example, vertex;
+    struct vec3 delta;
+};
+
 // A coarser level of detail: triangles over a subset of the vertices, so that it needs no skinning
 // of its own. Lines and points keep all their vertices. The full surface is not listed.
 enum { MODEL_DETAILS_MAX = 2 };
@@ -214,9 +283,24 @@ struct model_info {
     X(bones, struct model_bone)                                                                    \
     X(notes, struct model_note)                                                                    \
     X(image_bytes, uint8_t)                                                                        \
-    X(vrm_json, char) /* authoring: VRM expressions, springs, … in VRM 1.0 schema */             \
-    X(rig_json, char) /* authoring: the rig file as given */                                       \
-    X(details, struct model_detail) /* coarser ones, finest first */                               \
+    X(vrm_json, char)        /* authoring: VRM expressions, springs, … in VRM 1.0 schema */      \
+    X(rig_json, char)        /* authoring: the rig file as given */                                \
+    X(base_pose, struct trs) /* [node] P0, local */                                                \
+    X(drivers, struct model_driver)                                                                \
+    X(solves, struct model_solve)                                                                  \
+    X(driver_joints, struct model_driver_joint)                                                    \
+    X(driver_centers, double)                                                                      \
+    X(driver_matrix, double)                                                                       \
+    X(examples, struct model_example)                                                              \
+    X(corrections, struct model_correction) /* by solve, then center */                            \
+    X(correction_blocks, struct model_correction_block)                                            \
+    X(packed_blocks, struct model_packed_block)                                                    \
+    X(correction_limits, float)  /* [block][lane] largest |D| there; empty without drivers */      \
+    X(dual_lanes, uint16_t)      /* [block] lanes whose Av is R H though skinning is LBS; or "" */ \
+    X(example_poses, struct trs) /* authoring: [example][node] Pi, local */                        \
+    X(example_deltas, struct model_example_delta) /* authoring */                                  \
+    X(drivers_json, char)                         /* the bake's report of drivers */               \
+    X(details, struct model_detail)               /* coarser ones, finest first */                 \
     X(detail_parts, struct model_detail_part)                                                      \
     X(detail_indices, uint32_t)  /* vertices, as in `indices` */                                   \
     X(detail_vertices, uint32_t) /* vertices that the detail uses */
