@@ -273,6 +273,12 @@ void listener_close(struct listener *l)
     free_if_unused(l);
 }
 
+void listener_set_tls(struct listener *l, const struct tls_config *tls)
+{
+    CHECK(l->conn.tls && tls);
+    l->conn.tls = tls; // a connection looks at it once, when it is accepted
+}
+
 static bool is_loopback(const struct sockaddr *a)
 {
     if (a->sa_family == AF_INET) {
