@@ -137,8 +137,8 @@ static void run_face(void *context)
     struct scene *s = r->scene;
     size_t mark = arena_mark(&s->arena);
     struct face f = face_begin(s->model, &s->map, s->blended.weights, &s->arena);
-    face_move(&f, 0, s->map.row_count);
-    if (r->turn) face_turn_normals(&f, 0, s->map.row_count);
+    face_move(&f, 0, s->map.turns.row_count);
+    if (r->turn) face_turn_normals(&f, 0, s->map.turns.row_count);
     arena_rewind(&s->arena, mark);
 }
 
@@ -166,7 +166,7 @@ static void bench_face(void)
     bench_alternate(variants, 3, ROUNDS / 4);
     char inputs[128];
     snprintf(inputs, sizeof inputs, "\"channels\":20,\"active\":5,\"vertices\":%zu,\"rows\":%zu",
-             s.vertex_count, s.map.row_count);
+             s.vertex_count, s.map.turns.row_count);
     for (int i = 0; i < 3; i++)
         bench_print("face", &variants[i], inputs, &variants[0], 1);
     scene_close(&s);

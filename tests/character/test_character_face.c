@@ -49,8 +49,8 @@ static struct face stage_run(struct stage *t)
     size_t before = t->arena.used_bytes;
     struct face f = face_begin(&t->s.model, &t->map, t->pose.weights, &t->arena);
     EXPECT(t->arena.used_bytes - before <= face_bytes(&t->map));
-    face_move(&f, 0, t->map.row_count);
-    face_turn_normals(&f, 0, t->map.row_count);
+    face_move(&f, 0, t->map.turns.row_count);
+    face_turn_normals(&f, 0, t->map.turns.row_count);
     return f;
 }
 

@@ -84,21 +84,71 @@ static void sample_cubic(const float *values, int width, struct span s, double o
                  h_to * (double)to[width + i] + h_in * (double)to[i];
 }
 
-static void sample_linear(const float *values, int width, bool rotation, struct span s,
-                          double out[WIDTH_MAX])
+static void sample_linear(const float *values, int width, struct span s, double out[WIDTH_MAX])
 {
     const float *from = values + (size_t)s.key * (size_t)width, *to = from + width;
-    if (rotation) {
-        double a[4], b[4];
-        for (int i = 0; i < 4; i++) {
-            a[i] = (double)from[i];
-            b[i] = (double)to[i];
-        }
-        rotation_slerp(a, b, s.t, out);
-        return;
-    }
     for (int i = 0; i < width; i++)
         out[i] = (1 - s.t) * (double)from[i] + s.t * (double)to[i];
+}
+
+// Linear rotations, most of what clips hold, are slerped some at a time: the loops below are
+// vectorised. What one of them gets does not depend on its neighbours.
+enum { BATCH = 4 };
+
+struct rotation_batch {
+    uint32_t count;
+    struct quat *out[BATCH];
+    double a[4][BATCH], b[4][BATCH], t[BATCH];
+};
+
+static void batch_slerp(struct rotation_batch *restrict q)
+{
+    double of_a[BATCH], of_b[BATCH], s[BATCH];
+    for (int i = 0; i < BATCH; i++) {
+        double cosine = (q->a[0][i] * q->b[0][i] + q->a[1][i] * q->b[1][i]) +
+                        (q->a[2][i] * q->b[2][i] + q->a[3][i] * q->b[3][i]);
+        double sign = cosine < 0 ? -1 : 1;
+        rotation_slerp_factors(q->t[i], sign * cosine, &of_a[i], &of_b[i]);
+        of_b[i] *= sign;
+    }
+    for (int k = 0; k < 4; k++)
+        for (int i = 0; i < BATCH; i++)
+            q->a[k][i] = of_a[i] * q->a[k][i] + of_b[i] * q->b[k][i];
+    for (int i = 0; i < BATCH; i++)
+        s[i] = 1 / sqrt((q->a[0][i] * q->a[0][i] + q->a[1][i] * q->a[1][i]) +
+                        (q->a[2][i] * q->a[2][i] + q->a[3][i] * q->a[3][i]));
+    for (int k = 0; k < 4; k++)
+        for (int i = 0; i < BATCH; i++)
+            q->a[k][i] *= s[i];
+}
+
+static void batch_flush(struct rotation_batch *q)
+{
+    if (q->count == 0) return;
+    for (uint32_t i = q->count; i < BATCH; i++) { // idle lanes hold something harmless
+        q->t[i] = 0;
+        for (int k = 0; k < 4; k++)
+            q->a[k][i] = q->b[k][i] = k == 3;
+    }
+    batch_slerp(q);
+    for (uint32_t i = 0; i < q->count; i++)
+        *q->out[i] = (struct quat){(float)q->a[0][i], (float)q->a[1][i], (float)q->a[2][i],
+                                   (float)q->a[3][i]};
+    q->count = 0;
+}
+
+static void batch_add(struct rotation_batch *q, const float *values, struct span s,
+                      struct quat *out)
+{
+    const float *from = values + (size_t)s.key * 4, *to = from + 4;
+    uint32_t i = q->count++;
+    q->out[i] = out;
+    q->t[i] = s.t;
+    for (int k = 0; k < 4; k++) {
+        q->a[k][i] = (double)from[k];
+        q->b[k][i] = (double)to[k];
+    }
+    if (q->count == BATCH) batch_flush(q);
 }
 
 static void store(const struct model_track *track, const double value[WIDTH_MAX], struct pose out)
@@ -121,7 +171,7 @@ static void store(const struct model_track *track, const double value[WIDTH_MAX]
 }
 
 static void sample_track(const struct model *m, const struct model_track *track, double time_s,
-                         uint32_t *hint, struct pose out)
+                         uint32_t *hint, struct rotation_batch *rotations, struct pose out)
 {
     static const int width_of[] = {3, 4, 3, 1};
     int width = width_of[track->path];
@@ -131,8 +181,11 @@ static void sample_track(const struct model *m, const struct model_track *track,
     double value[WIDTH_MAX] = {0};
     if (s.t > 0 && cubic) {
         sample_cubic(values, width, s, value);
+    } else if (s.t > 0 && track->interpolation == MODEL_LINEAR && width == 4) {
+        batch_add(rotations, values, s, &out.locals[track->target].rotation);
+        return;
     } else if (s.t > 0 && track->interpolation == MODEL_LINEAR) {
-        sample_linear(values, width, track->path == MODEL_ROTATION, s, value);
+        sample_linear(values, width, s, value);
     } else { // on a key, outside the keys, or step
         const float *key = values + (size_t)s.key * (size_t)width * (cubic ? 3 : 1);
         for (int i = 0; i < width; i++)
@@ -147,9 +200,11 @@ void clip_sample(const struct model *m, uint32_t clip, double time_s, struct cli
     CHECK(clip < m->clips_count);
     CHECK(isfinite(time_s));
     const struct model_clip *c = &m->clips[clip];
+    struct rotation_batch rotations = {.count = 0};
     for (uint32_t i = 0; i < c->track_count; i++) {
         uint32_t hint = cursor.keys ? cursor.keys[i] : UINT32_MAX;
-        sample_track(m, &m->tracks[c->track_first + i], time_s, &hint, out);
+        sample_track(m, &m->tracks[c->track_first + i], time_s, &hint, &rotations, out);
         if (cursor.keys) cursor.keys[i] = hint;
     }
+    batch_flush(&rotations);
 }

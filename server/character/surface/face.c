@@ -13,7 +13,7 @@ static size_t padded(size_t bytes)
 
 size_t face_bytes(const struct face_map *map)
 {
-    size_t rows = map->row_count;
+    size_t rows = map->turns.row_count;
     return padded(rows * sizeof(uint16_t)) + padded(rows) +
            padded(rows * sizeof(struct model_rest_block)) +
            padded(rows * sizeof(struct face_rows)) + 2 * padded(rows * sizeof(float *));
@@ -33,7 +33,7 @@ struct face face_begin(const struct model *m, const struct face_map *map, const 
     }
     if (!f.any) return f;
     f.mixed = f.turning && with_normals;
-    size_t rows = map->row_count;
+    size_t rows = map->turns.row_count;
     f.moved_lanes = ARENA_ARRAY(a, uint16_t, rows);
     f.copied = ARENA_ARRAY(a, uint8_t, rows);
     f.moved = ARENA_ARRAY(a, struct model_rest_block, rows);
@@ -100,7 +100,7 @@ static void move_row(const struct face *f, size_t row)
 {
     const struct model *m = f->model;
     const struct face_map *map = f->map;
-    const struct model_rest_block *rest = &m->rest[map->blocks[row]];
+    const struct model_rest_block *rest = &m->rest[map->turns.blocks[row]];
     struct model_rest_block *out = &f->moved[row];
     struct face_sums s;
     memset(&s, 0, sizeof s);
@@ -119,7 +119,7 @@ static void move_row(const struct face *f, size_t row)
     add_scaled(s.carried.at, s.turning.at, 1);
     apply(rest->position[0], s.carried.at, out->position[0]);
     apply(rest->normal[0], s.normal.at, out->normal[0]);
-    uint32_t lane_count = m->blocks[map->blocks[row]].lane_count;
+    uint32_t lane_count = m->blocks[map->turns.blocks[row]].lane_count;
     repeat_last(lane_count, out->position);
     repeat_last(lane_count, out->normal);
 }
@@ -127,24 +127,24 @@ static void move_row(const struct face *f, size_t row)
 void face_move(const struct face *f, size_t first, size_t count)
 {
     if (!f->any) return;
-    CHECK(first <= f->map->row_count && count <= f->map->row_count - first);
+    CHECK(first <= f->map->turns.row_count && count <= f->map->turns.row_count - first);
     for (size_t row = first; row < first + count; row++)
         move_row(f, row);
 }
 
 static bool surroundings_move(const struct face *f, size_t row)
 {
-    for (uint32_t i = f->map->near_first[row]; i < f->map->near_first[row + 1]; i++)
-        if (f->moved_lanes[f->map->near[i]]) return true;
+    for (uint32_t i = f->map->turns.near_first[row]; i < f->map->turns.near_first[row + 1]; i++)
+        if (f->moved_lanes[f->map->turns.near[i]]) return true;
     return false;
 }
 
 static void turn_row(const struct face *f, size_t row)
 {
     const struct face_map *map = f->map;
-    const struct normals_corner *corners = &map->corners[map->corner_first[row]];
-    uint32_t block = map->blocks[row], first = map->turn_first[row];
-    uint32_t count = map->turn_first[row + 1] - first;
+    const struct normals_corner *corners = &map->turns.corners[map->turns.corner_first[row]];
+    uint32_t block = map->turns.blocks[row], first = map->turns.turn_first[row];
+    uint32_t count = map->turns.turn_first[row + 1] - first;
     float(*normal)[LANES] = f->moved[row].normal;
     if (!f->copied[row]) {
         f->moved[row] = f->model->rest[block];
@@ -153,10 +153,10 @@ static void turn_row(const struct face *f, size_t row)
     float from[LANES][3], to[LANES][3];
     memcpy(from, map->turn_rest[first], count * sizeof from[0]);
     if (f->mixed)
-        normals_sum_corners(f->turn_from, corners, &map->turn_corners[first], count, from);
-    normals_sum_corners(f->positions, corners, &map->turn_corners[first], count, to);
+        normals_sum_corners(f->turn_from, corners, &map->turns.turn_corners[first], count, from);
+    normals_sum_corners(f->positions, corners, &map->turns.turn_corners[first], count, to);
     for (uint32_t i = 0; i < count; i++) {
-        uint32_t place = map->turn_places[first + i];
+        uint32_t place = map->turns.turn_places[first + i];
         float n[3] = {normal[0][place], normal[1][place], normal[2][place]};
         normals_turn(from[i], to[i], n);
         for (int r = 0; r < 3; r++)
@@ -168,7 +168,7 @@ static void turn_row(const struct face *f, size_t row)
 void face_turn_normals(const struct face *f, size_t first, size_t count)
 {
     if (!f->turning) return;
-    CHECK(first <= f->map->row_count && count <= f->map->row_count - first);
+    CHECK(first <= f->map->turns.row_count && count <= f->map->turns.row_count - first);
     for (size_t row = first; row < first + count; row++)
         if (surroundings_move(f, row)) turn_row(f, row);
 }
@@ -176,7 +176,7 @@ void face_turn_normals(const struct face *f, size_t first, size_t count)
 const struct model_rest_block *face_block(const struct face *f, size_t block)
 {
     if (f->any) {
-        int32_t row = f->map->rows[block];
+        int32_t row = f->map->turns.rows[block];
         if (row != MODEL_NONE && f->copied[row]) return &f->moved[row];
     }
     return &f->model->rest[block];

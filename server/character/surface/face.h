@@ -4,7 +4,7 @@
 #include <stdint.h>
 
 #include "common/arena.h"
-#include "server/character/surface/normals.h"
+#include "server/character/surface/turn_map.h"
 #include "server/model/model.h"
 
 // Morph channels, applied in base space before skinning:
@@ -15,28 +15,18 @@
 // n0' is not normalised (skinning does). Channels of weight 0 cost nothing; a block that no
 // active channel reaches is not copied; a vertex whose surroundings stay keeps its bits.
 
-// What a model's channels can reach; built once a model, immutable and shared then. A row is a
-// block that some channel moves, or whose normals may turn, or that such a turn looks at.
+// What a model's channels can reach; built once a model, immutable and shared then. Its rows are
+// those of `turns`.
 struct face_delta {
     uint32_t channel;
     uint32_t morph_block;
     uint32_t normal_block; // valid when the channel has normals
 };
 struct face_map {
-    size_t row_count;
-    const uint32_t *blocks;      // [row] -> block, ascending
-    const int32_t *rows;         // [block] -> row or MODEL_NONE
+    struct turn_map turns;
     const uint32_t *delta_first; // [row + 1] into deltas
     const struct face_delta *deltas;
-    // Vertices whose normals turn when their surroundings move, row by row.
-    const uint32_t *turn_first;           // [row + 1] into the next three
-    const uint32_t *turn_places;          // lane within the row's block
-    const uint32_t *turn_corners;         // how many; they follow those of the turn before
-    const float (*turn_rest)[3];          // m(M0)
-    const uint32_t *corner_first;         // [row + 1] into corners
-    const struct normals_corner *corners; // places are row * MODEL_LANES + lane
-    const uint32_t *near_first;           // [row + 1] into near
-    const uint32_t *near;                 // rows that the row's corners look at
+    const float (*turn_rest)[3]; // [turn] m(M0)
 };
 size_t face_map_bytes(const struct model *m); // arena space, scratch included
 void face_map_build(const struct model *m, struct arena *a, struct face_map *out);

@@ -1,5 +1,4 @@
 // The face map: what a model's morph channels can reach, worked out once.
-#include <stdbool.h>
 #include <string.h>
 
 #include "server/character/surface/face.h"
@@ -11,295 +10,80 @@ static size_t padded(size_t bytes)
     return (bytes + 63) & ~(size_t)63;
 }
 
-static uint32_t corner_count(const struct model *m, uint32_t vertex)
-{
-    uint32_t weld = m->weld[vertex];
-    return m->corner_first[weld + 1] - m->corner_first[weld];
-}
-
-// Every vertex may turn, twins each for themselves.
-static size_t corners_bound(const struct model *m)
-{
-    size_t count = 0;
-    for (uint32_t v = 0; v < model_vertex_count(m); v++)
-        count += corner_count(m, v);
-    return count;
-}
-
 size_t face_map_bytes(const struct model *m)
 {
     if (m->channels_count == 0) return 0;
-    size_t blocks = m->blocks_count, corners = corners_bound(m);
-    return 7 * padded((blocks + 1) * sizeof(uint32_t)) + padded(blocks * sizeof(float *)) +
-           padded(blocks * sizeof(uint16_t)) + padded(model_vertex_count(m)) +
+    size_t blocks = m->blocks_count;
+    return turn_map_bytes(m) + padded((blocks + 1) * sizeof(uint32_t)) +
+           padded(blocks * sizeof(float *)) + padded(blocks * sizeof(uint16_t)) + padded(blocks) +
            padded(m->morph_blocks_count * sizeof(struct face_delta)) +
-           2 * padded(model_vertex_count(m) * sizeof(uint32_t)) +
-           padded(model_vertex_count(m) * sizeof(float[3])) +
-           padded(corners * sizeof(struct normals_corner)) + padded(3 * corners * sizeof(uint32_t));
+           padded(model_vertex_count(m) * sizeof(float[3]));
 }
 
-// A map in the making: the tables of face_map, writable.
-struct build {
-    const struct model *m;
-    size_t rows;
-    uint16_t *turning; // [block] lanes that some channel without normal deltas moves
-    uint8_t *turns;    // [vertex] 1: some of its corners' triangles move
-    uint32_t *blocks;
-    int32_t *row_of;
-    uint32_t *delta_first, *turn_first, *corner_first, *near_first;
-    struct face_delta *deltas;
-    uint32_t *turn_places, *turn_corners;
-    float (*turn_rest)[3];
-    struct normals_corner *corners;
-    uint32_t *near, *seen_by; // seen_by: [row] scratch, the last row that listed it, plus one
-};
-
-static void mark_turning_lanes(struct build *b)
+// Lanes that some channel without normal deltas moves, and all blocks that any channel reaches.
+static void mark_reach(const struct model *m, uint16_t *turning, uint8_t *reached)
 {
-    const struct model *m = b->m;
-    memset(b->turning, 0, m->blocks_count * sizeof *b->turning);
+    memset(turning, 0, m->blocks_count * sizeof *turning);
+    memset(reached, 0, m->blocks_count);
     for (size_t c = 0; c < m->channels_count; c++) {
         const struct model_channel *channel = &m->channels[c];
-        for (uint32_t i = 0; i < channel->block_count && !channel->has_normals; i++) {
+        for (uint32_t i = 0; i < channel->block_count; i++) {
             const struct model_morph_block *d = &m->morph_blocks[channel->block_first + i];
-            for (int place = 0; place < LANES; place++)
+            reached[d->block] = 1;
+            for (int place = 0; place < LANES && !channel->has_normals; place++)
                 if (d->position[0][place] != 0 || d->position[1][place] != 0 ||
                     d->position[2][place] != 0)
-                    b->turning[d->block] |= (uint16_t)(1U << place);
+                    turning[d->block] |= (uint16_t)(1U << place);
         }
     }
 }
 
-// Where the corner's triangle begins in `indices`. Parts of lines or points may stand before, so
-// only the part knows; it is found by the corner's vertex.
-static uint32_t triangle_first(const struct model *m, uint32_t corner)
+// Deltas row by row, in channel order within a row.
+static void list_deltas(const struct model *m, const struct turn_map *turns, uint32_t *first,
+                        struct face_delta *deltas)
 {
-    uint32_t vertex = m->indices[corner];
-    size_t low = 0, high = m->parts_count; // the last part that begins at or before the vertex
-    while (high - low > 1) {
-        size_t middle = low + (high - low) / 2;
-        if (m->parts[middle].vertex_first <= vertex)
-            low = middle;
-        else
-            high = middle;
-    }
-    uint32_t first = m->parts_count > 0 ? m->parts[low].index_first : 0;
-    return corner >= first ? corner - (corner - first) % 3 : corner - corner % 3;
-}
-
-// The corner's triangle, the corner's own vertex first.
-static void corner_vertices(const struct model *m, uint32_t corner, uint32_t out[3])
-{
-    uint32_t first = triangle_first(m, corner), place = corner - first;
-    for (uint32_t k = 0; k < 3; k++)
-        out[k] = m->indices[first + (place + k) % 3];
-}
-
-static bool lane_turns(const struct build *b, uint32_t vertex)
-{
-    uint32_t lane = b->m->vertex_lanes[vertex];
-    return b->turning[lane / LANES] >> (lane % LANES) & 1;
-}
-
-static bool is_triangles(const struct model_part *p)
-{
-    return p->topology == MODEL_TRIANGLES;
-}
-
-// A vertex may turn when a triangle at its place moves; all that share the place do.
-static void mark_turns(struct build *b)
-{
-    const struct model *m = b->m;
-    memset(b->turns, 0, model_vertex_count(m));
-    for (size_t p = 0; p < m->parts_count; p++) {
-        const uint32_t *v = m->indices + m->parts[p].index_first;
-        for (uint32_t i = 0; i < m->parts[p].index_count && is_triangles(&m->parts[p]); i += 3)
-            if (lane_turns(b, v[i]) || lane_turns(b, v[i + 1]) || lane_turns(b, v[i + 2]))
-                b->turns[m->weld[v[i]]] = b->turns[m->weld[v[i + 1]]] =
-                    b->turns[m->weld[v[i + 2]]] = 1;
-    }
-    for (uint32_t v = 0; v < model_vertex_count(m); v++)
-        b->turns[v] = b->turns[m->weld[v]]; // a weld is its own first vertex
-}
-
-// Whole triangles: a turn looks at all three of each triangle around it.
-static void mark_turning_rows(struct build *b)
-{
-    const struct model *m = b->m;
-    for (size_t p = 0; p < m->parts_count; p++) {
-        const uint32_t *v = m->indices + m->parts[p].index_first;
-        for (uint32_t i = 0; i < m->parts[p].index_count && is_triangles(&m->parts[p]); i += 3) {
-            if (!b->turns[v[i]] && !b->turns[v[i + 1]] && !b->turns[v[i + 2]]) continue;
-            for (uint32_t k = 0; k < 3; k++)
-                b->row_of[m->vertex_lanes[v[i + k]] / LANES] = 0;
-        }
-    }
-    for (uint32_t v = 0; v < model_vertex_count(m); v++) // twins may have no triangle of their own
-        if (b->turns[v]) b->row_of[m->vertex_lanes[v] / LANES] = 0;
-}
-
-static void number_rows(struct build *b)
-{
-    const struct model *m = b->m;
-    for (size_t i = 0; i < m->blocks_count; i++)
-        b->row_of[i] = MODEL_NONE;
+    size_t rows = turns->row_count;
+    memset(first, 0, (rows + 1) * sizeof *first);
     for (size_t c = 0; c < m->channels_count; c++)
         for (uint32_t i = 0; i < m->channels[c].block_count; i++)
-            b->row_of[m->morph_blocks[m->channels[c].block_first + i].block] = 0;
-    mark_turns(b);
-    mark_turning_rows(b);
-    for (size_t i = 0; i < m->blocks_count; i++) {
-        if (b->row_of[i] == MODEL_NONE) continue;
-        b->row_of[i] = (int32_t)b->rows;
-        b->blocks[b->rows++] = (uint32_t)i;
-    }
-}
-
-// first[row + 1] holds counts; afterwards first[row] is where the row begins.
-static void sum_counts(uint32_t *first, size_t rows)
-{
-    first[0] = 0;
+            first[turns->rows[m->morph_blocks[m->channels[c].block_first + i].block] + 1]++;
     for (size_t i = 0; i < rows; i++)
         first[i + 1] += first[i];
-}
-
-// Filling moved first[row] to the row's end, where the next one begins: shift back.
-static void rewind_rows(uint32_t *first, size_t rows)
-{
-    for (size_t i = rows; i > 0; i--)
-        first[i] = first[i - 1];
-    first[0] = 0;
-}
-
-static void list_deltas(struct build *b)
-{
-    const struct model *m = b->m;
-    memset(b->delta_first, 0, (b->rows + 1) * sizeof *b->delta_first);
-    for (size_t c = 0; c < m->channels_count; c++)
-        for (uint32_t i = 0; i < m->channels[c].block_count; i++)
-            b->delta_first[b->row_of[m->morph_blocks[m->channels[c].block_first + i].block] + 1]++;
-    sum_counts(b->delta_first, b->rows);
     for (size_t c = 0; c < m->channels_count; c++) {
         const struct model_channel *channel = &m->channels[c];
         for (uint32_t i = 0; i < channel->block_count; i++) {
             uint32_t at = channel->block_first + i;
-            int32_t row = b->row_of[m->morph_blocks[at].block];
-            b->deltas[b->delta_first[row]++] =
-                (struct face_delta){(uint32_t)c, at, channel->normal_first + i};
+            int32_t row = turns->rows[m->morph_blocks[at].block];
+            deltas[first[row]++] = (struct face_delta){(uint32_t)c, at, channel->normal_first + i};
         }
     }
-    rewind_rows(b->delta_first, b->rows);
-}
-
-static uint32_t place_of(const struct build *b, uint32_t vertex)
-{
-    uint32_t lane = b->m->vertex_lanes[vertex];
-    return (uint32_t)b->row_of[lane / LANES] * LANES + lane % LANES;
-}
-
-static void list_turns(struct build *b)
-{
-    const struct model *m = b->m;
-    memset(b->turn_first, 0, (b->rows + 1) * sizeof *b->turn_first);
-    memset(b->corner_first, 0, (b->rows + 1) * sizeof *b->corner_first);
-    for (uint32_t v = 0; v < model_vertex_count(m); v++) {
-        if (!b->turns[v]) continue;
-        int32_t row = b->row_of[m->vertex_lanes[v] / LANES];
-        b->turn_first[row + 1]++;
-        b->corner_first[row + 1] += corner_count(m, v);
-    }
-    sum_counts(b->turn_first, b->rows);
-    sum_counts(b->corner_first, b->rows);
-    for (uint32_t v = 0; v < model_vertex_count(m); v++) {
-        if (!b->turns[v]) continue;
-        uint32_t lane = m->vertex_lanes[v], weld = m->weld[v];
-        int32_t row = b->row_of[lane / LANES];
-        uint32_t at = b->turn_first[row]++;
-        b->turn_places[at] = lane % LANES;
-        b->turn_corners[at] = corner_count(m, v);
-        for (uint32_t i = m->corner_first[weld]; i < m->corner_first[weld + 1]; i++) {
-            uint32_t c[3];
-            corner_vertices(m, m->corners[i], c);
-            b->corners[b->corner_first[row]++] =
-                (struct normals_corner){place_of(b, c[0]), place_of(b, c[1]), place_of(b, c[2])};
-        }
-    }
-    rewind_rows(b->turn_first, b->rows);
-    rewind_rows(b->corner_first, b->rows);
-}
-
-static void list_near_rows(struct build *b)
-{
-    uint32_t at = 0;
-    memset(b->seen_by, 0, b->rows * sizeof *b->seen_by);
-    for (uint32_t row = 0; row < b->rows; row++) {
-        b->near_first[row] = at;
-        for (uint32_t i = b->corner_first[row]; i < b->corner_first[row + 1]; i++) {
-            const struct normals_corner *c = &b->corners[i];
-            const uint32_t rows[3] = {c->at / LANES, c->next / LANES, c->last / LANES};
-            for (int k = 0; k < 3; k++) {
-                if (b->seen_by[rows[k]] == row + 1) continue;
-                b->seen_by[rows[k]] = row + 1;
-                b->near[at++] = rows[k];
-            }
-        }
-    }
-    b->near_first[b->rows] = at;
-}
-
-// m(M0) by the very arithmetic of the frame, so that what does not move compares equal.
-static void measure_rest(struct build *b, const float **positions)
-{
-    for (size_t row = 0; row < b->rows; row++)
-        positions[row] = &b->m->rest[b->blocks[row]].position[0][0];
-    normals_sum_corners(positions, b->corners, b->turn_corners, b->turn_first[b->rows],
-                        b->turn_rest);
+    for (size_t i = rows; i > 0; i--) // filling moved each row's begin to its end
+        first[i] = first[i - 1];
+    first[0] = 0;
 }
 
 void face_map_build(const struct model *m, struct arena *a, struct face_map *out)
 {
     *out = (struct face_map){0};
     if (m->channels_count == 0) return;
-    size_t blocks = m->blocks_count, corners = corners_bound(m);
-    struct build b = {
-        .m = m,
-        .turning = ARENA_ARRAY(a, uint16_t, blocks),
-        .turns = ARENA_ARRAY(a, uint8_t, model_vertex_count(m)),
-        .blocks = ARENA_ARRAY(a, uint32_t, blocks),
-        .row_of = ARENA_ARRAY(a, int32_t, blocks),
-        .delta_first = ARENA_ARRAY(a, uint32_t, blocks + 1),
-        .turn_first = ARENA_ARRAY(a, uint32_t, blocks + 1),
-        .corner_first = ARENA_ARRAY(a, uint32_t, blocks + 1),
-        .near_first = ARENA_ARRAY(a, uint32_t, blocks + 1),
-        .seen_by = ARENA_ARRAY(a, uint32_t, blocks + 1),
-        .deltas = ARENA_ARRAY(a, struct face_delta, m->morph_blocks_count),
-        .turn_places = ARENA_ARRAY(a, uint32_t, model_vertex_count(m)),
-        .turn_corners = ARENA_ARRAY(a, uint32_t, model_vertex_count(m)),
-        .turn_rest = arena_take(a, model_vertex_count(m) * sizeof(float[3])),
-        .corners = ARENA_ARRAY(a, struct normals_corner, corners),
-        .near = ARENA_ARRAY(a, uint32_t, 3 * corners),
-    };
-    mark_turning_lanes(&b);
-    number_rows(&b);
-    list_deltas(&b);
-    list_turns(&b);
-    list_near_rows(&b);
+    uint16_t *turning = ARENA_ARRAY(a, uint16_t, m->blocks_count);
+    uint8_t *reached = ARENA_ARRAY(a, uint8_t, m->blocks_count);
+    mark_reach(m, turning, reached);
+    turn_map_build(m, turning, reached, a, &out->turns);
+    size_t rows = out->turns.row_count;
+    uint32_t *first = ARENA_ARRAY(a, uint32_t, rows + 1);
+    struct face_delta *deltas = ARENA_ARRAY(a, struct face_delta, m->morph_blocks_count);
+    list_deltas(m, &out->turns, first, deltas);
+    out->delta_first = first;
+    out->deltas = deltas;
+    // m(M0) by the very arithmetic of the frame, so that what does not move compares equal.
+    float(*rest)[3] = arena_take(a, model_vertex_count(m) * sizeof(float[3]));
     size_t mark = arena_mark(a);
-    measure_rest(&b, ARENA_ARRAY(a, const float *, b.rows));
+    const float **positions = ARENA_ARRAY(a, const float *, rows);
+    for (size_t row = 0; row < rows; row++)
+        positions[row] = &m->rest[out->turns.blocks[row]].position[0][0];
+    normals_sum_corners(positions, out->turns.corners, out->turns.turn_corners,
+                        out->turns.turn_first[rows], rest);
     arena_rewind(a, mark);
-    *out = (struct face_map){
-        .row_count = b.rows,
-        .blocks = b.blocks,
-        .rows = b.row_of,
-        .delta_first = b.delta_first,
-        .deltas = b.deltas,
-        .turn_first = b.turn_first,
-        .turn_places = b.turn_places,
-        .turn_corners = b.turn_corners,
-        .turn_rest = (const float(*)[3])b.turn_rest,
-        .corner_first = b.corner_first,
-        .corners = b.corners,
-        .near_first = b.near_first,
-        .near = b.near,
-    };
+    out->turn_rest = (const float(*)[3])rest;
 }

@@ -47,13 +47,13 @@ static struct share share_of(size_t total, size_t part, size_t part_count)
 
 void surface_face(const struct surface_frame *f, size_t part, size_t part_count)
 {
-    struct share s = share_of(f->job.map->row_count, part, part_count);
+    struct share s = share_of(f->job.map->turns.row_count, part, part_count);
     face_move(&f->face, s.first, s.count);
 }
 
 void surface_turn(const struct surface_frame *f, size_t part, size_t part_count)
 {
-    struct share s = share_of(f->job.map->row_count, part, part_count);
+    struct share s = share_of(f->job.map->turns.row_count, part, part_count);
     face_turn_normals(&f->face, s.first, s.count);
 }
 

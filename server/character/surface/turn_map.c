@@ -1,0 +1,241 @@
+// Who turns when what moves: see the header.
+#include "server/character/surface/turn_map.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+enum { LANES = MODEL_LANES };
+
+static size_t padded(size_t bytes)
+{
+    return (bytes + 63) & ~(size_t)63;
+}
+
+static uint32_t corner_count(const struct model *m, uint32_t vertex)
+{
+    uint32_t weld = m->weld[vertex];
+    return m->corner_first[weld + 1] - m->corner_first[weld];
+}
+
+// Every vertex may turn, twins each for themselves.
+static size_t corners_bound(const struct model *m)
+{
+    size_t count = 0;
+    for (uint32_t v = 0; v < model_vertex_count(m); v++)
+        count += corner_count(m, v);
+    return count;
+}
+
+size_t turn_map_bytes(const struct model *m)
+{
+    size_t blocks = m->blocks_count, corners = corners_bound(m);
+    return 6 * padded((blocks + 1) * sizeof(uint32_t)) + padded(model_vertex_count(m)) +
+           2 * padded(model_vertex_count(m) * sizeof(uint32_t)) +
+           padded(corners * sizeof(struct normals_corner)) + padded(3 * corners * sizeof(uint32_t));
+}
+
+// A map in the making: the tables of turn_map, writable.
+struct build {
+    const struct model *m;
+    size_t rows;
+    const uint16_t *moving;
+    const uint8_t *extra;
+    uint8_t *turns; // [vertex] 1: some of its corners' triangles move
+    uint32_t *blocks;
+    int32_t *row_of;
+    uint32_t *turn_first, *corner_first, *near_first;
+    uint32_t *turn_places, *turn_corners;
+    struct normals_corner *corners;
+    uint32_t *near, *seen_by; // seen_by: [row] scratch, the last row that listed it, plus one
+};
+
+// Where the corner's triangle begins in `indices`. Parts of lines or points may stand before, so
+// only the part knows; it is found by the corner's vertex.
+static uint32_t triangle_first(const struct model *m, uint32_t corner)
+{
+    uint32_t vertex = m->indices[corner];
+    size_t low = 0, high = m->parts_count; // the last part that begins at or before the vertex
+    while (high - low > 1) {
+        size_t middle = low + (high - low) / 2;
+        if (m->parts[middle].vertex_first <= vertex)
+            low = middle;
+        else
+            high = middle;
+    }
+    uint32_t first = m->parts_count > 0 ? m->parts[low].index_first : 0;
+    return corner >= first ? corner - (corner - first) % 3 : corner - corner % 3;
+}
+
+// The corner's triangle, the corner's own vertex first.
+static void corner_vertices(const struct model *m, uint32_t corner, uint32_t out[3])
+{
+    uint32_t first = triangle_first(m, corner), place = corner - first;
+    for (uint32_t k = 0; k < 3; k++)
+        out[k] = m->indices[first + (place + k) % 3];
+}
+
+static bool lane_turns(const struct build *b, uint32_t vertex)
+{
+    uint32_t lane = b->m->vertex_lanes[vertex];
+    return b->moving[lane / LANES] >> (lane % LANES) & 1;
+}
+
+static bool is_triangles(const struct model_part *p)
+{
+    return p->topology == MODEL_TRIANGLES;
+}
+
+// A vertex may turn when a triangle at its place moves; all that share the place do.
+static void mark_turns(struct build *b)
+{
+    const struct model *m = b->m;
+    memset(b->turns, 0, model_vertex_count(m));
+    for (size_t p = 0; p < m->parts_count; p++) {
+        const uint32_t *v = m->indices + m->parts[p].index_first;
+        for (uint32_t i = 0; i < m->parts[p].index_count && is_triangles(&m->parts[p]); i += 3)
+            if (lane_turns(b, v[i]) || lane_turns(b, v[i + 1]) || lane_turns(b, v[i + 2]))
+                b->turns[m->weld[v[i]]] = b->turns[m->weld[v[i + 1]]] =
+                    b->turns[m->weld[v[i + 2]]] = 1;
+    }
+    for (uint32_t v = 0; v < model_vertex_count(m); v++)
+        b->turns[v] = b->turns[m->weld[v]]; // a weld is its own first vertex
+}
+
+// Whole triangles: a turn looks at all three of each triangle around it.
+static void mark_turning_rows(struct build *b)
+{
+    const struct model *m = b->m;
+    for (size_t p = 0; p < m->parts_count; p++) {
+        const uint32_t *v = m->indices + m->parts[p].index_first;
+        for (uint32_t i = 0; i < m->parts[p].index_count && is_triangles(&m->parts[p]); i += 3) {
+            if (!b->turns[v[i]] && !b->turns[v[i + 1]] && !b->turns[v[i + 2]]) continue;
+            for (uint32_t k = 0; k < 3; k++)
+                b->row_of[m->vertex_lanes[v[i + k]] / LANES] = 0;
+        }
+    }
+    for (uint32_t v = 0; v < model_vertex_count(m); v++) // twins may have no triangle of their own
+        if (b->turns[v]) b->row_of[m->vertex_lanes[v] / LANES] = 0;
+}
+
+static void number_rows(struct build *b)
+{
+    const struct model *m = b->m;
+    for (size_t i = 0; i < m->blocks_count; i++)
+        b->row_of[i] = b->moving[i] || (b->extra && b->extra[i]) ? 0 : MODEL_NONE;
+    mark_turns(b);
+    mark_turning_rows(b);
+    for (size_t i = 0; i < m->blocks_count; i++) {
+        if (b->row_of[i] == MODEL_NONE) continue;
+        b->row_of[i] = (int32_t)b->rows;
+        b->blocks[b->rows++] = (uint32_t)i;
+    }
+}
+
+// first[row + 1] holds counts; afterwards first[row] is where the row begins.
+static void sum_counts(uint32_t *first, size_t rows)
+{
+    first[0] = 0;
+    for (size_t i = 0; i < rows; i++)
+        first[i + 1] += first[i];
+}
+
+// Filling moved first[row] to the row's end, where the next one begins: shift back.
+static void rewind_rows(uint32_t *first, size_t rows)
+{
+    for (size_t i = rows; i > 0; i--)
+        first[i] = first[i - 1];
+    first[0] = 0;
+}
+
+static uint32_t place_of(const struct build *b, uint32_t vertex)
+{
+    uint32_t lane = b->m->vertex_lanes[vertex];
+    return (uint32_t)b->row_of[lane / LANES] * LANES + lane % LANES;
+}
+
+static void list_turns(struct build *b)
+{
+    const struct model *m = b->m;
+    memset(b->turn_first, 0, (b->rows + 1) * sizeof *b->turn_first);
+    memset(b->corner_first, 0, (b->rows + 1) * sizeof *b->corner_first);
+    for (uint32_t v = 0; v < model_vertex_count(m); v++) {
+        if (!b->turns[v]) continue;
+        int32_t row = b->row_of[m->vertex_lanes[v] / LANES];
+        b->turn_first[row + 1]++;
+        b->corner_first[row + 1] += corner_count(m, v);
+    }
+    sum_counts(b->turn_first, b->rows);
+    sum_counts(b->corner_first, b->rows);
+    for (uint32_t v = 0; v < model_vertex_count(m); v++) {
+        if (!b->turns[v]) continue;
+        uint32_t lane = m->vertex_lanes[v], weld = m->weld[v];
+        int32_t row = b->row_of[lane / LANES];
+        uint32_t at = b->turn_first[row]++;
+        b->turn_places[at] = lane % LANES;
+        b->turn_corners[at] = corner_count(m, v);
+        for (uint32_t i = m->corner_first[weld]; i < m->corner_first[weld + 1]; i++) {
+            uint32_t c[3];
+            corner_vertices(m, m->corners[i], c);
+            b->corners[b->corner_first[row]++] =
+                (struct normals_corner){place_of(b, c[0]), place_of(b, c[1]), place_of(b, c[2])};
+        }
+    }
+    rewind_rows(b->turn_first, b->rows);
+    rewind_rows(b->corner_first, b->rows);
+}
+
+static void list_near_rows(struct build *b)
+{
+    uint32_t at = 0;
+    memset(b->seen_by, 0, b->rows * sizeof *b->seen_by);
+    for (uint32_t row = 0; row < b->rows; row++) {
+        b->near_first[row] = at;
+        for (uint32_t i = b->corner_first[row]; i < b->corner_first[row + 1]; i++) {
+            const struct normals_corner *c = &b->corners[i];
+            const uint32_t rows[3] = {c->at / LANES, c->next / LANES, c->last / LANES};
+            for (int k = 0; k < 3; k++) {
+                if (b->seen_by[rows[k]] == row + 1) continue;
+                b->seen_by[rows[k]] = row + 1;
+                b->near[at++] = rows[k];
+            }
+        }
+    }
+    b->near_first[b->rows] = at;
+}
+
+void turn_map_build(const struct model *m, const uint16_t *moving, const uint8_t *extra_blocks,
+                    struct arena *a, struct turn_map *out)
+{
+    size_t blocks = m->blocks_count, corners = corners_bound(m);
+    struct build b = {
+        .m = m,
+        .moving = moving,
+        .extra = extra_blocks,
+        .turns = ARENA_ARRAY(a, uint8_t, model_vertex_count(m)),
+        .blocks = ARENA_ARRAY(a, uint32_t, blocks),
+        .row_of = ARENA_ARRAY(a, int32_t, blocks),
+        .turn_first = ARENA_ARRAY(a, uint32_t, blocks + 1),
+        .corner_first = ARENA_ARRAY(a, uint32_t, blocks + 1),
+        .near_first = ARENA_ARRAY(a, uint32_t, blocks + 1),
+        .seen_by = ARENA_ARRAY(a, uint32_t, blocks + 1),
+        .turn_places = ARENA_ARRAY(a, uint32_t, model_vertex_count(m)),
+        .turn_corners = ARENA_ARRAY(a, uint32_t, model_vertex_count(m)),
+        .corners = ARENA_ARRAY(a, struct normals_corner, corners),
+        .near = ARENA_ARRAY(a, uint32_t, 3 * corners),
+    };
+    number_rows(&b);
+    list_turns(&b);
+    list_near_rows(&b);
+    *out = (struct turn_map){
+        .row_count = b.rows,
+        .blocks = b.blocks,
+        .rows = b.row_of,
+        .turn_first = b.turn_first,
+        .turn_places = b.turn_places,
+        .turn_corners = b.turn_corners,
+        .corner_first = b.corner_first,
+        .corners = b.corners,
+        .near_first = b.near_first,
+        .near = b.near,
+    };
+}
