@@ -304,7 +304,7 @@ static void hostile_payloads_give_errors_or_rows_in_range(void)
 
 static void anchors_are_a_ring_of_four(void)
 {
-    struct surface_row memory[5 * 2] = {0};
+    _Alignas(16) struct surface_row memory[5 * 2] = {0};
     struct surface_anchors a;
     surface_anchors_init(&a, memory, 2);
     for (uint32_t frame = 1; frame <= 9; frame++) {

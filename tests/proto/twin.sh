@@ -14,6 +14,6 @@ fi
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
 cd "$web"
-node node_modules/esbuild/bin/esbuild src/proto/index.ts --bundle --format=esm --platform=neutral \
+node_modules/esbuild/bin/esbuild src/proto/index.ts --bundle --format=esm --platform=neutral \
     --main-fields=module,main --log-level=warning --outfile="$out/proto.mjs"
 exec node "$1/tests/proto/twin.mjs" "$out/proto.mjs" "$1/tests/proto/golden"
