@@ -72,11 +72,4 @@ static inline void rotation_slerp_factors(double t, double cosine, double *of_a,
 
 // From a to b along the shorter arc, unit both; t somewhat outside 0..1 goes on along it. Not
 // normalised beyond rounding.
-static inline void rotation_slerp(const double a[4], const double b[4], double t, double out[4])
-{
-    double cosine = rotation_dot(a, b), sign = cosine < 0 ? -1 : 1, of_a, of_b;
-    rotation_slerp_factors(t, sign * cosine, &of_a, &of_b);
-    of_b *= sign;
-    for (int i = 0; i < 4; i++)
-        out[i] = of_a * a[i] + of_b * b[i];
-}
+void rotation_slerp(const double a[4], const double b[4], double t, double out[4]);
