@@ -6,6 +6,26 @@
 
 #include "server/character/pose/polar.h"
 
+// xform_mul, inline: a pose multiplies two matrices a joint, and the call costs as much.
+static inline void multiply(const struct xform *a, const struct xform *b,
+                            struct xform *restrict out)
+{
+    for (int c = 0; c < 4; c++) {
+        double x = b->col[c][0], y = b->col[c][1], z = b->col[c][2];
+        for (int r = 0; r < 3; r++)
+            out->col[c][r] = a->col[0][r] * x + a->col[1][r] * y + a->col[2][r] * z;
+    }
+    for (int r = 0; r < 3; r++)
+        out->col[3][r] += a->col[3][r];
+}
+
+static inline void convert(const struct mat34 *m, struct xform *out)
+{
+    for (int c = 0; c < 4; c++)
+        for (int r = 0; r < 3; r++)
+            out->col[c][r] = (double)m->col[c][r];
+}
+
 void skeleton_model_from_nodes(const struct model *m, const struct trs *locals,
                                struct xform *model_from_node)
 {
@@ -14,20 +34,24 @@ void skeleton_model_from_nodes(const struct model *m, const struct trs *locals,
         // The TRS only approximates a sheared matrix, so the matrix rules until the pose moves.
         bool sheared = (node->flags & MODEL_NODE_SHEARED) != 0 &&
                        memcmp(&locals[i], &node->rest, sizeof locals[i]) == 0;
-        struct xform local =
-            sheared ? xform_from_mat34(&node->rest_local) : xform_from_trs(&locals[i]);
+        struct xform local;
+        if (sheared)
+            convert(&node->rest_local, &local);
+        else
+            local = xform_from_trs(&locals[i]);
         if (node->parent == MODEL_NONE)
             model_from_node[i] = local;
         else
-            model_from_node[i] = xform_mul(&model_from_node[node->parent], &local);
+            multiply(&model_from_node[node->parent], &local, &model_from_node[i]);
     }
 }
 
-static struct xform slot_matrix(const struct model *m, const struct xform *model_from_node,
-                                size_t slot)
+static inline void slot_matrix(const struct model *m, const struct xform *model_from_node,
+                               size_t slot, struct xform *out)
 {
-    struct xform node_from_base = xform_from_mat34(&m->slots[slot].inverse_bind);
-    return xform_mul(&model_from_node[m->slots[slot].node], &node_from_base);
+    struct xform node_from_base;
+    convert(&m->slots[slot].inverse_bind, &node_from_base);
+    multiply(&model_from_node[m->slots[slot].node], &node_from_base, out);
 }
 
 static void cross(const double a[3], const double b[3], double out[3])
@@ -55,7 +79,8 @@ void skeleton_palette(const struct model *m, const struct xform *model_from_node
                       struct skeleton_slot *palette)
 {
     for (size_t i = 0; i < m->slots_count; i++) {
-        struct xform s = slot_matrix(m, model_from_node, i);
+        struct xform s;
+        slot_matrix(m, model_from_node, i, &s);
         struct skeleton_slot *out = &palette[i];
         double cofactor[3][3];
         cross(s.col[1], s.col[2], cofactor[0]);
@@ -80,7 +105,8 @@ void skeleton_dual_palette(const struct model *m, const struct xform *model_from
                            struct skeleton_dual_slot *palette)
 {
     for (size_t i = 0; i < m->slots_count; i++) {
-        struct xform s = slot_matrix(m, model_from_node, i);
+        struct xform s;
+        slot_matrix(m, model_from_node, i, &s);
         double q[4], h[6];
         const double *t = s.col[3];
         polar_decompose(&s, q, h);
