@@ -1,0 +1,189 @@
+#include "server/stage/body.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <string.h>
+
+#include "common/check.h"
+
+static bool contains_word(const char *text, const char *word)
+{
+    size_t length = strlen(word);
+    for (; *text; text++) {
+        size_t i = 0;
+        while (i < length && tolower((unsigned char)text[i]) == word[i])
+            i++;
+        if (i == length) return true;
+    }
+    return false;
+}
+
+int32_t body_default_clip(const struct model *m)
+{
+    static const char *const words[] = {"idle", "stand", "breath"};
+    for (size_t w = 0; w < sizeof words / sizeof words[0]; w++)
+        for (size_t i = 0; i < m->clips_count; i++)
+            if (m->clips[i].duration_s > 0 &&
+                contains_word(model_text(m, m->clips[i].name), words[w]))
+                return (int32_t)i;
+    return m->clips_count > 0 ? 0 : MODEL_NONE;
+}
+
+enum err body_create(const struct body_options *options, struct body *out)
+{
+    const struct model *m = options->model;
+    const size_t padding = 8 * 64; // every block of the arena begins on 64 bytes
+    struct body b = {.options = *options, .change = 1};
+    size_t cursor_bytes = options->default_clip == MODEL_NONE
+                              ? 0
+                              : clip_cursor_bytes(m, (uint32_t)options->default_clip);
+    size_t bytes = pose_bytes(m) + cursor_bytes + m->shapes_count * sizeof(float) +
+                   m->blocks_count * sizeof(struct surface_block) + surface_bytes(m, options->map) +
+                   padding;
+    if (!arena_create(&b.arena, bytes)) return ERR_MEMORY;
+    b.pose = pose_take(m, &b.arena);
+    if (cursor_bytes) b.cursor = clip_cursor_take(m, (uint32_t)options->default_clip, &b.arena);
+    b.face = ARENA_ARRAY(&b.arena, float, m->shapes_count);
+    for (size_t i = 0; i < m->shapes_count; i++)
+        b.face[i] = NAN;
+    b.blocks = ARENA_ARRAY(&b.arena, struct surface_block, m->blocks_count);
+    b.scratch_mark = arena_mark(&b.arena);
+    b.state.clip = MODEL_NONE;
+    b.state.scale = 1;
+    *out = b;
+    return ERR_OK;
+}
+
+void body_destroy(struct body *b)
+{
+    arena_destroy(&b->arena);
+    *b = (struct body){0};
+}
+
+static void lay_joints(const struct body_state *s, struct pose pose)
+{
+    for (uint32_t i = 0; i < s->joint_count; i++) {
+        const struct body_joint *j = &s->joints[i];
+        struct trs *local = &pose.locals[j->node];
+        if (j->fields & POSE_ROTATION) local->rotation = j->local.rotation;
+        if (j->fields & POSE_TRANSLATION) local->translation = j->local.translation;
+        if (j->fields & POSE_SCALE) local->scale = j->local.scale;
+    }
+}
+
+bool body_pose(struct body *b, double age_s)
+{
+    const struct model *m = b->options.model;
+    const struct body_state *s = &b->state;
+    int32_t clip = s->posed ? s->clip : b->options.default_clip;
+    double time_s = 0;
+    if (s->posed)
+        time_s = (double)s->time_s;
+    else if (clip != MODEL_NONE)
+        time_s = clip_time(&m->clips[clip], age_s);
+    if (b->surface && b->shown_change == b->change && b->shown_time_s == time_s) return false;
+    pose_rest(m, b->pose);
+    if (clip != MODEL_NONE)
+        clip_sample(m, (uint32_t)clip, time_s, s->posed ? (struct clip_cursor){0} : b->cursor,
+                    b->pose);
+    if (s->posed) lay_joints(s, b->pose);
+    for (size_t c = 0; c < m->channels_count; c++)
+        if (!isnan(b->face[m->channels[c].shape]))
+            b->pose.weights[c] = b->face[m->channels[c].shape];
+    b->shown_change = b->change;
+    b->shown_time_s = time_s;
+    return true;
+}
+
+void body_begin(struct body *b)
+{
+    struct surface_job job = {.model = b->options.model,
+                              .map = b->options.map,
+                              .pose = b->pose,
+                              .skinning = b->options.skinning,
+                              .level = b->options.level,
+                              .out = b->blocks};
+    arena_rewind(&b->arena, b->scratch_mark);
+    b->frame = surface_begin(&job, &b->arena);
+    b->surface++;
+}
+
+bool body_has_face(const struct body *b)
+{
+    return b->frame.face.any;
+}
+
+void body_face(struct body *b, size_t part, size_t part_count)
+{
+    surface_face(&b->frame, part, part_count);
+}
+
+void body_turn(struct body *b, size_t part, size_t part_count)
+{
+    surface_turn(&b->frame, part, part_count);
+}
+
+void body_skin(struct body *b, size_t part, size_t part_count)
+{
+    surface_skin(&b->frame, part, part_count);
+}
+
+void body_run(struct body *b)
+{
+    body_begin(b);
+    if (body_has_face(b)) {
+        body_face(b, 0, 1);
+        body_turn(b, 0, 1);
+    }
+    body_skin(b, 0, 1);
+}
+
+void body_placement(const struct body *b, float translation[3], float rotation[4], float *scale)
+{
+    double half = (double)b->state.yaw_rad / 2;
+    memcpy(translation, b->state.position, 3 * sizeof *translation);
+    rotation[0] = rotation[2] = 0;
+    rotation[1] = (float)sin(half);
+    rotation[3] = (float)cos(half);
+    *scale = b->state.scale;
+}
+
+static int32_t same_node(const struct model *m, const struct model *old, uint32_t node)
+{
+    const struct model_node *wanted = &old->nodes[node];
+    for (size_t i = 0; i < m->nodes_count; i++)
+        if (m->nodes[i].source == wanted->source &&
+            strcmp(model_text(m, m->nodes[i].name), model_text(old, wanted->name)) == 0)
+            return (int32_t)i;
+    return MODEL_NONE;
+}
+
+static int32_t same_clip(const struct model *m, const struct model *old, int32_t clip)
+{
+    for (size_t i = 0; clip != MODEL_NONE && i < m->clips_count; i++)
+        if (strcmp(model_text(m, m->clips[i].name), model_text(old, old->clips[clip].name)) == 0 &&
+            m->clips[i].source == old->clips[clip].source)
+            return (int32_t)i;
+    return MODEL_NONE;
+}
+
+void body_inherit(struct body *b, const struct body *from)
+{
+    const struct model *m = b->options.model, *old = from->options.model;
+    b->state = from->state;
+    b->state.clip = same_clip(m, old, from->state.clip);
+    b->state.joint_count = 0;
+    for (uint32_t i = 0; i < from->state.joint_count; i++) {
+        struct body_joint joint = from->state.joints[i];
+        int32_t node = same_node(m, old, joint.node);
+        if (node == MODEL_NONE) continue;
+        joint.node = (uint32_t)node;
+        b->state.joints[b->state.joint_count++] = joint;
+    }
+    for (size_t i = 0; i < m->shapes_count; i++)
+        for (size_t k = 0; k < old->shapes_count; k++)
+            if (strcmp(model_text(m, m->shapes[i].name), model_text(old, old->shapes[k].name)) == 0)
+                b->face[i] = from->face[k];
+    b->change++;
+    b->jumped = from->jumped;
+}

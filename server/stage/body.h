@@ -1,0 +1,79 @@
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/arena.h"
+#include "common/err.h"
+#include "common/simd.h"
+#include "proto/pose_message.h"
+#include "server/character/pose/clip.h"
+#include "server/character/pose/pose.h"
+#include "server/character/surface/surface.h"
+#include "server/model/model.h"
+
+// One character: what inputs have set, and its surface at one tick of its own time. A stream and
+// the offline replay run the same bodies, so they show the same. One owner at a time; the surface
+// stages may be split over threads. All memory is taken at creation.
+struct body_joint {
+    uint32_t node;
+    uint32_t fields; // enum pose_fields
+    struct trs local;
+};
+struct body_state {
+    bool posed;   // a POSE stands; else the default clip plays
+    int32_t clip; // of the POSE, or MODEL_NONE
+    float time_s; // in it
+    uint32_t joint_count;
+    struct body_joint joints[POSE_JOINTS_MAX];
+    float position[3], yaw_rad, scale; // PLACE: the model's unit, scene space
+};
+
+struct body_options {
+    const struct model *model;  // outlives the body
+    const struct face_map *map; // outlives it too
+    int32_t default_clip;       // body_default_clip, or MODEL_NONE
+    enum model_skinning skinning;
+    enum simd_level level;
+};
+struct body {
+    struct body_options options;
+    struct body_state state;
+    float *face;      // [shape] weight; NaN: nobody has set it
+    uint64_t change;  // rises with every input that touches the surface
+    bool jumped;      // placed far from where it stood: whoever shows it clears this
+    uint64_t surface; // number of the surface in `blocks`; rises when it changes; 0: none yet
+    struct surface_block *blocks; // blocks_count
+
+    // private
+    struct arena arena;
+    size_t scratch_mark;
+    struct pose pose;
+    struct clip_cursor cursor;
+    struct surface_frame frame;
+    uint64_t shown_change;
+    double shown_time_s;
+};
+
+MUST_CHECK enum err body_create(const struct body_options *options, struct body *out);
+void body_destroy(struct body *b); // safe on zero
+
+// An idle-like clip, else the first, else MODEL_NONE.
+int32_t body_default_clip(const struct model *m);
+
+// Brings the pose to `age_s` seconds after the body's first tick. False: the surface in `blocks`
+// is that of this pose already, and the stages must not be run. Then body_begin, and the stages in
+// order with a barrier between; each takes (part, part_count).
+bool body_pose(struct body *b, double age_s);
+void body_begin(struct body *b);
+bool body_has_face(const struct body *b); // after body_begin: false: no need for body_face and turn
+void body_face(struct body *b, size_t part, size_t part_count);
+void body_turn(struct body *b, size_t part, size_t part_count);
+void body_skin(struct body *b, size_t part, size_t part_count);
+void body_run(struct body *b); // all of them, after body_pose was true
+
+// scene_from_model as a FRAME says it.
+void body_placement(const struct body *b, float translation[3], float rotation[4], float *scale);
+
+// Takes over what `from`, of an older version of the model, was told: by names.
+void body_inherit(struct body *b, const struct body *from);

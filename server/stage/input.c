@@ -1,0 +1,115 @@
+#include "server/stage/input.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/check.h"
+#include "proto/messages.h"
+#include "server/model/lookup.h"
+
+enum err input_pose(struct input_desk *desk, struct body *b, const struct pose_message *message,
+                    struct fault *fault)
+{
+    const struct model *m = b->options.model;
+    int32_t clip = MODEL_NONE;
+    if (message->clip[0]) {
+        uint32_t found;
+        enum err e = lookup_name(m, LOOKUP_CLIP, message->clip, "pose/clip", &found, fault);
+        if (e != ERR_OK) return e;
+        clip = (int32_t)found;
+    }
+    for (uint32_t i = 0; i < message->joint_count; i++) {
+        const struct pose_joint *from = &message->joints[i];
+        struct body_joint *to = &desk->joints[i];
+        enum err e = lookup_name(m, LOOKUP_NODE, from->name, "pose/joints", &to->node, fault);
+        if (e != ERR_OK) return e;
+        to->fields = from->fields;
+        to->local = (struct trs){
+            .translation = {from->translation[0], from->translation[1], from->translation[2]},
+            .rotation = {0, 0, 0, 1},
+            .scale = {from->scale[0], from->scale[1], from->scale[2]}};
+        if (from->fields & POSE_ROTATION)
+            to->local.rotation = quat_normalise((struct quat){
+                from->rotation[0], from->rotation[1], from->rotation[2], from->rotation[3]});
+    }
+    b->state.posed = true;
+    b->state.clip = clip;
+    b->state.time_s = message->time_s;
+    b->state.joint_count = message->joint_count;
+    memcpy(b->state.joints, desk->joints, message->joint_count * sizeof desk->joints[0]);
+    b->change++;
+    return ERR_OK;
+}
+
+void input_place(struct body *b, const struct input_place *message)
+{
+    const struct model_info *info = b->options.model->info;
+    struct body_state *s = &b->state;
+    double moved = 0, size = 0;
+    for (int k = 0; k < 3; k++) {
+        double side = (double)info->box_max[k] - (double)info->box_min[k];
+        double step = (double)message->position[k] - (double)s->position[k];
+        size += side * side;
+        if (message->fields & INPUT_PLACE_POSITION) moved += step * step;
+    }
+    // Nobody walks half his height in one tick: viewers must not glide there.
+    if (moved > 0.25 * size * (double)s->scale * (double)s->scale) b->jumped = true;
+    if (message->fields & INPUT_PLACE_POSITION)
+        memcpy(s->position, message->position, sizeof s->position);
+    if (message->fields & INPUT_PLACE_YAW) s->yaw_rad = message->yaw_rad;
+    if (message->fields & INPUT_PLACE_SCALE) s->scale = message->scale;
+}
+
+enum err input_face(struct body *b, const struct input_value *values, size_t count,
+                    struct fault *fault)
+{
+    size_t shapes = b->options.model->shapes_count;
+    for (size_t i = 0; i < count; i++)
+        if (values[i].id >= shapes)
+            return fault_set(fault, ERR_NOT_FOUND, "there is no shape %u; the character has %zu",
+                             values[i].id, shapes);
+    for (size_t i = 0; i < count; i++)
+        b->face[values[i].id] = fminf(fmaxf(values[i].value, -2), 2);
+    b->change++;
+    return ERR_OK;
+}
+
+static enum err apply_pose(struct input_desk *desk, struct body *b, const uint8_t *payload,
+                           size_t size_bytes, struct fault *fault)
+{
+    enum err e = pose_message_decode(payload, size_bytes, &desk->message.pose);
+    return e == ERR_OK ? input_pose(desk, b, &desk->message.pose, fault) : e;
+}
+
+static enum err apply_place(struct input_desk *desk, struct body *b, const uint8_t *payload,
+                            size_t size_bytes, struct fault *fault)
+{
+    (void)fault;
+    enum err e = input_decode_place(payload, size_bytes, &desk->message.place);
+    if (e == ERR_OK) input_place(b, &desk->message.place);
+    return e;
+}
+
+static enum err apply_face(struct input_desk *desk, struct body *b, const uint8_t *payload,
+                           size_t size_bytes, struct fault *fault)
+{
+    struct input_values *v = &desk->message.values;
+    enum err e = input_decode_values(payload, size_bytes, MESSAGE_FACE, v);
+    return e == ERR_OK ? input_face(b, v->values, v->value_count, fault) : e;
+}
+
+enum err input_apply(struct input_desk *desk, struct body *b, uint8_t type, const uint8_t *payload,
+                     size_t size_bytes, struct fault *fault)
+{
+    static enum err (*const kinds[256])(struct input_desk *, struct body *, const uint8_t *, size_t,
+                                        struct fault *) = {
+        [MESSAGE_POSE] = apply_pose,
+        [MESSAGE_PLACE] = apply_place,
+        [MESSAGE_FACE] = apply_face,
+    };
+    if (!kinds[type])
+        return fault_set(fault, ERR_UNSUPPORTED, "this kind of input is not taken yet");
+    enum err e = kinds[type](desk, b, payload, size_bytes, fault);
+    return e == ERR_OK ? e : fault_set(fault, e, "%s", err_text(e));
+}

@@ -1,0 +1,88 @@
+#include <cjson/cJSON.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "server/stage/role_own.h"
+
+// The names that a character takes, for pickers and for FACE ids. A thing without a name of its
+// own, or whose name another has too, is listed as #N.
+
+enum { NAMES_MAX = 2048 }; // of one list: the message has a limit, and uniqueness is looked up
+
+static bool is_unique(const struct model *m, const uint32_t *names, size_t count, size_t i)
+{
+    const char *name = model_text(m, names[i]);
+    if (!name[0] || !wire_is_utf8((const uint8_t *)name, strlen(name))) return false;
+    for (size_t k = 0; k < count; k++)
+        if (k != i && (names[k] == names[i] || strcmp(model_text(m, names[k]), name) == 0))
+            return false;
+    return true;
+}
+
+static bool add_name(cJSON *list, const struct model *m, const uint32_t *names, size_t count,
+                     size_t i, uint32_t number)
+{
+    char fallback[16];
+    const char *name = model_text(m, names[i]);
+    if (!is_unique(m, names, count, i)) {
+        (void)snprintf(fallback, sizeof fallback, "#%u", number);
+        name = fallback;
+    }
+    return cJSON_AddItemToArray(list, cJSON_CreateString(name));
+}
+
+static bool add_clips(cJSON *list, const struct model *m, uint32_t *names)
+{
+    bool fine = true;
+    for (size_t i = 0; i < m->clips_count; i++)
+        names[i] = m->clips[i].name;
+    for (size_t i = 0; fine && i < m->clips_count && i < NAMES_MAX; i++)
+        fine = add_name(list, m, names, m->clips_count, i, (uint32_t)i);
+    return fine;
+}
+
+static bool add_shapes(cJSON *list, const struct model *m, uint32_t *names)
+{
+    bool fine = true;
+    for (size_t i = 0; i < m->shapes_count; i++)
+        names[i] = m->shapes[i].name;
+    for (size_t i = 0; fine && i < m->shapes_count && i < NAMES_MAX; i++)
+        fine = add_name(list, m, names, m->shapes_count, i, (uint32_t)i);
+    return fine;
+}
+
+static bool add_joints(cJSON *list, const struct model *m, uint32_t *names)
+{
+    bool fine = true;
+    size_t listed = 0;
+    for (size_t i = 0; i < m->nodes_count; i++)
+        names[i] = m->nodes[i].name;
+    for (size_t i = 0; fine && i < m->nodes_count && listed < NAMES_MAX; i++) {
+        if (!(m->nodes[i].flags & MODEL_NODE_JOINT)) continue;
+        fine = add_name(list, m, names, m->nodes_count, i, m->nodes[i].source);
+        listed++;
+    }
+    return fine;
+}
+
+enum err role_build_catalogue(struct role_build *b)
+{
+    const struct model *m = b->role->model;
+    size_t most = m->nodes_count + m->clips_count + m->shapes_count;
+    uint32_t *names = ROLE_SCRATCH(b, uint32_t, most);
+    cJSON *json = cJSON_CreateObject();
+    cJSON *clips = cJSON_AddArrayToObject(json, "clips");
+    cJSON *joints = cJSON_AddArrayToObject(json, "joints");
+    cJSON *shapes = cJSON_AddArrayToObject(json, "shapes");
+    bool fine = names && clips && joints && shapes && cJSON_AddArrayToObject(json, "parameters") &&
+                cJSON_AddArrayToObject(json, "roots") && cJSON_AddArrayToObject(json, "actions") &&
+                add_clips(clips, m, names) && add_joints(joints, m, names) &&
+                add_shapes(shapes, m, names);
+    char *text = fine ? cJSON_PrintUnformatted(json) : NULL;
+    cJSON_Delete(json);
+    char *kept = text ? pool_copy_text(&b->role->own->pool, text, strlen(text)) : NULL;
+    b->role->catalogue_bytes = text ? strlen(text) : 0;
+    b->role->catalogue_json = kept;
+    cJSON_free(text);
+    return kept ? ERR_OK : role_no_memory(b);
+}

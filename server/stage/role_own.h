@@ -1,0 +1,27 @@
+#pragma once
+#include <stdatomic.h>
+
+#include "common/pool.h"
+#include "proto/surface/codec.h"
+#include "server/stage/role.h"
+
+// The private side of a role, and the steps of its building (role_*.c).
+struct role_own {
+    atomic_int refs;
+    struct pool pool;   // everything that lives as long as the role, but the face map
+    struct arena arena; // the face map
+};
+
+struct role_build {
+    struct role *role;
+    const struct role_options *options;
+    struct fault *fault;
+    struct pool scratch; // freed when the role is built
+};
+#define ROLE_KEEP(b, type, count)    POOL_ARRAY(&(b)->role->own->pool, type, count)
+#define ROLE_SCRATCH(b, type, count) POOL_ARRAY(&(b)->scratch, type, count)
+enum err role_no_memory(struct role_build *b);
+
+MUST_CHECK enum err role_build_surface(struct role_build *b);    // orders, predictors, SURFACE
+MUST_CHECK enum err role_build_appearance(struct role_build *b); // materials, textures
+MUST_CHECK enum err role_build_catalogue(struct role_build *b);  // names

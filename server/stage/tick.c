@@ -1,0 +1,303 @@
+#include <string.h>
+
+#include "common/check.h"
+#include "server/stage/stage_own.h"
+
+// One tick: inputs are already in the bodies; who sees what and in which form; surfaces; rows on
+// the grids; frames. With many actors each is one piece of work; with few, each stage of each
+// actor is cut into parts, with a join between the stages. Both give the same bits.
+enum {
+    IDLE_TICKS = 60,   // a viewer that takes nothing for so long does not hold anchors back
+    PARTS_PER_SEAT = 2 // of work in a phase: evens out what parts cost
+};
+
+struct tick_work {
+    struct stage *s;
+    size_t parts; // of each actor in the phase that runs
+};
+
+// ---- before the fork ----------------------------------------------------------------------
+
+static void log_inputs(struct stage *s)
+{
+    for (size_t i = 0; i < s->actors.capacity; i++) {
+        struct actor *a = slots_at(&s->actors, i);
+        if (!a) continue;
+        a->wanted = false;
+        for (uint32_t k = 0; k < a->pending_count; k++)
+            a->applied[a->applied_written++ % APPLIED_MAX] =
+                (struct session_applied_entry){.tick = s->tick, .sequence = a->pending[k]};
+        a->pending_count = 0;
+        a->sequence_used = a->sequence_newest;
+        for (size_t q = 0; q < CODER_QUALITIES; q++)
+            for (int d = 0; a->coders[q] && d < SURFACE_LODS_MAX; d++) {
+                struct coder_line *line = &a->coders[q]->lines[d];
+                line->demand = 0;
+                line->absent = false;
+                line->jumped = line->jumped || a->body.jumped;
+            }
+        a->body.jumped = false;
+    }
+}
+
+static void grant_key(struct stage *s, struct view_entry *e)
+{
+    uint64_t gap = (uint64_t)VIEW_KEY_GAP_MS * s->options.tick_hz / 1000;
+    if (!e->want_key || (e->key_tick && s->tick - e->key_tick < gap)) return;
+    e->want_key = false;
+    e->key_tick = s->tick;
+    e->held_count = 0;
+}
+
+static void demand(struct stage *s, struct view *v)
+{
+    size_t quality = view_quality(&v->settings);
+    if (v->ready) {
+        v->ready_tick = s->tick;
+        view_refresh(v);
+    }
+    if (s->tick - v->ready_tick > IDLE_TICKS) return;
+    for (size_t i = 0; i < v->order_count; i++) {
+        struct view_entry *e = &v->entries[v->order[i]];
+        if (e->state != VIEW_ENTRY_SEEN) continue;
+        struct coder *c = e->actor->coders[quality];
+        if (!v->ready) {
+            c->lines[e->detail].absent = true;
+            continue;
+        }
+        grant_key(s, e);
+        coder_demand(c, e->detail, e->held, e->held_count);
+        e->actor->wanted = true;
+    }
+}
+
+static void list_items(struct stage *s)
+{
+    struct tick_lists *l = &s->lists;
+    l->item_count = 0;
+    for (size_t i = 0; i < s->actors.capacity; i++) {
+        struct actor *a = slots_at(&s->actors, i);
+        if (a && a->wanted) l->items[l->item_count++] = (struct tick_item){.actor = a};
+    }
+}
+
+// ---- surfaces -----------------------------------------------------------------------------
+
+static void pose_item(struct stage *s, struct tick_item *item)
+{
+    const struct actor *a = item->actor;
+    uint64_t age = s->tick > a->first_tick ? s->tick - a->first_tick : 0;
+    item->changed = body_pose(&item->actor->body, (double)age / (double)s->options.tick_hz);
+}
+
+static void run_whole(void *owner, size_t part, size_t part_count, struct workers_seat *seat)
+{
+    struct tick_work *w = owner;
+    struct tick_item *item = &w->s->lists.items[part];
+    (void)part_count;
+    (void)seat;
+    pose_item(w->s, item);
+    if (item->changed) body_run(&item->actor->body);
+}
+
+static void run_begin(void *owner, size_t part, size_t part_count, struct workers_seat *seat)
+{
+    struct tick_work *w = owner;
+    struct tick_item *item = &w->s->lists.items[part];
+    (void)part_count;
+    (void)seat;
+    pose_item(w->s, item);
+    if (item->changed) body_begin(&item->actor->body);
+}
+
+static void run_face(void *owner, size_t part, size_t part_count, struct workers_seat *seat)
+{
+    struct tick_work *w = owner;
+    struct tick_item *item = &w->s->lists.items[part / w->parts];
+    (void)part_count;
+    (void)seat;
+    if (item->changed && body_has_face(&item->actor->body))
+        body_face(&item->actor->body, part % w->parts, w->parts);
+}
+
+static void run_turn(void *owner, size_t part, size_t part_count, struct workers_seat *seat)
+{
+    struct tick_work *w = owner;
+    struct tick_item *item = &w->s->lists.items[part / w->parts];
+    (void)part_count;
+    (void)seat;
+    if (item->changed && body_has_face(&item->actor->body))
+        body_turn(&item->actor->body, part % w->parts, w->parts);
+}
+
+static void run_skin(void *owner, size_t part, size_t part_count, struct workers_seat *seat)
+{
+    struct tick_work *w = owner;
+    struct tick_item *item = &w->s->lists.items[part / w->parts];
+    (void)part_count;
+    (void)seat;
+    if (item->changed) body_skin(&item->actor->body, part % w->parts, w->parts);
+}
+
+static size_t parts_for(const struct stage *s, size_t count)
+{
+    size_t seats = workers_seat_count(s->workers), wanted = PARTS_PER_SEAT * seats;
+    if (seats == 1 || count == 0 || count >= wanted) return 1;
+    return (wanted + count - 1) / count;
+}
+
+static void evaluate(struct stage *s)
+{
+    struct tick_lists *l = &s->lists;
+    struct tick_work w = {.s = s, .parts = parts_for(s, l->item_count)};
+    if (w.parts == 1) {
+        workers_run(s->workers, l->item_count, run_whole, &w);
+    } else {
+        bool face = false;
+        workers_run(s->workers, l->item_count, run_begin, &w);
+        for (size_t i = 0; i < l->item_count; i++)
+            face = face || (l->items[i].changed && body_has_face(&l->items[i].actor->body));
+        if (face) workers_run(s->workers, l->item_count * w.parts, run_face, &w);
+        if (face) workers_run(s->workers, l->item_count * w.parts, run_turn, &w);
+        workers_run(s->workers, l->item_count * w.parts, run_skin, &w);
+    }
+    for (size_t i = 0; i < l->item_count; i++)
+        s->counts.evaluations += l->items[i].changed;
+}
+
+// ---- grids --------------------------------------------------------------------------------
+
+static bool is_demanded(const struct coder *c)
+{
+    for (int d = 0; d < SURFACE_LODS_MAX; d++)
+        if (c->lines[d].demand) return true;
+    return false;
+}
+
+static void list_pairs(struct stage *s)
+{
+    struct tick_lists *l = &s->lists;
+    l->pair_count = 0;
+    for (size_t i = 0; i < l->item_count; i++)
+        for (size_t q = 0; q < CODER_QUALITIES; q++) {
+            struct actor *a = l->items[i].actor;
+            struct coder *c = a->coders[q];
+            if (!c || c->raw || c->rows_surface == a->body.surface || !is_demanded(c)) continue;
+            l->pairs[l->pair_count++] = (struct tick_pair){.actor = a, .coder = c};
+        }
+}
+
+static void run_quantise(void *owner, size_t part, size_t part_count, struct workers_seat *seat)
+{
+    struct tick_work *w = owner;
+    struct tick_pair *pair = &w->s->lists.pairs[part / w->parts];
+    (void)part_count;
+    (void)seat;
+    coder_quantise(pair->coder, pair->actor->body.blocks, w->s->options.level, part % w->parts,
+                   w->parts, &w->s->lists.boxes[part]);
+}
+
+static void quantise(struct stage *s)
+{
+    struct tick_lists *l = &s->lists;
+    for (int round = 0; round < 2 && l->pair_count > 0; round++) {
+        struct tick_work w = {.s = s, .parts = parts_for(s, l->pair_count)};
+        size_t again = 0;
+        workers_run(s->workers, l->pair_count * w.parts, run_quantise, &w);
+        for (size_t i = 0; round == 0 && i < l->pair_count; i++) {
+            struct tick_pair *pair = &l->pairs[i];
+            if (!coder_settle(pair->coder, &l->boxes[i * w.parts], w.parts,
+                              pair->actor->body.surface))
+                continue;
+            s->counts.grid_changes++;
+            l->pairs[again++] = *pair;
+        }
+        l->pair_count = again;
+    }
+}
+
+// ---- frames -------------------------------------------------------------------------------
+
+static struct frame_message frame_head(const struct actor *a, const struct ticker_tick *tick)
+{
+    struct frame_message head = {.scene = a->scene->number,
+                                 .actor = a->number,
+                                 .model = a->role->number,
+                                 .model_version = a->role->version,
+                                 .tick = tick->number,
+                                 .server_time_us = tick->deadline_ns / 1000,
+                                 .input_sequence = a->sequence_used};
+    body_placement(&a->body, head.translation, head.rotation, &head.scale);
+    return head;
+}
+
+// Largest first, so that the last job to end is a short one.
+static void add_job(struct tick_lists *l, struct tick_job job)
+{
+    uint32_t size = job.actor->role->details[job.detail].vertex_count;
+    size_t at = l->job_count++;
+    for (; at > 0; at--) {
+        const struct tick_job *before = &l->jobs[at - 1];
+        if (before->actor->role->details[before->detail].vertex_count >= size) break;
+        l->jobs[at] = *before;
+    }
+    l->jobs[at] = job;
+}
+
+static void list_jobs(struct stage *s, const struct ticker_tick *tick)
+{
+    struct tick_lists *l = &s->lists;
+    l->job_count = 0;
+    for (size_t i = 0; i < l->item_count; i++) {
+        struct actor *a = l->items[i].actor;
+        struct frame_message head = frame_head(a, tick);
+        for (size_t q = 0; q < CODER_QUALITIES; q++)
+            for (uint32_t d = 0; a->coders[q] && d < a->role->detail_count; d++) {
+                struct coder *c = a->coders[q];
+                if (!c->lines[d].demand) continue;
+                s->counts.dropped_frames += coder_prepare(c, d, &head);
+                if (c->lines[d].form_count > 0) add_job(l, (struct tick_job){a, c, d});
+            }
+    }
+}
+
+static void run_encode(void *owner, size_t part, size_t part_count, struct workers_seat *seat)
+{
+    struct tick_work *w = owner;
+    const struct tick_job *job = &w->s->lists.jobs[part];
+    (void)part_count;
+    coder_encode(job->coder, job->detail, job->actor->body.blocks, w->s->options.level, seat->own);
+}
+
+static void count_frames(struct stage *s)
+{
+    for (size_t i = 0; i < s->lists.job_count; i++) {
+        const struct tick_job *job = &s->lists.jobs[i];
+        const struct coder_line *line = &job->coder->lines[job->detail];
+        for (uint32_t k = 0; k < line->form_count; k++) {
+            const struct frame *f = line->forms[k];
+            s->counts.encodings++;
+            s->counts.key_encodings += (f->head.flags & FRAME_KEY) != 0;
+            s->counts.still_frames += (f->head.flags & FRAME_STILL) != 0;
+            s->counts.encoded_bytes += f->size_bytes;
+        }
+    }
+}
+
+void stage_tick(struct stage *s, const struct ticker_tick *tick)
+{
+    CHECK(!s->ticked || tick->number > s->tick);
+    s->tick = tick->number;
+    s->ticked = true;
+    log_inputs(s);
+    for (struct view *v = s->views; v; v = v->next)
+        demand(s, v);
+    list_items(s);
+    evaluate(s);
+    list_pairs(s);
+    quantise(s);
+    list_jobs(s, tick);
+    struct tick_work w = {.s = s, .parts = 1};
+    workers_run(s->workers, s->lists.job_count, run_encode, &w);
+    count_frames(s);
+}
