@@ -214,8 +214,7 @@ enum err log_open(const struct log_options *options, struct fault *fault)
     if (options->path) {
         fd = open(options->path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0640);
         if (fd < 0)
-            return fault_set(fault, ERR_IO, "cannot open the log file %s: %s", options->path,
-                             strerror(errno));
+            return fault_set(fault, ERR_IO, "cannot write to the log file %s", options->path);
     }
     CHECK(pthread_mutex_lock(&sink.lock) == 0);
     if (sink.fd != STDERR_FILENO) (void)close(sink.fd);

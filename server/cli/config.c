@@ -102,7 +102,8 @@ static const void *field_const(const struct row *r, const struct config *c)
 
 static void default_data(char out[CONFIG_PATH_BYTES])
 {
-    const char *data = getenv("XDG_DATA_HOME"), *home = getenv("HOME");
+    const char *data = getenv("XDG_DATA_HOME"); // NOLINT(concurrency-mt-unsafe): before threads
+    const char *home = getenv("HOME");          // NOLINT(concurrency-mt-unsafe)
     if (data && data[0] == '/')
         (void)snprintf(out, CONFIG_PATH_BYTES, "%s/sinew", data);
     else if (home && home[0])
@@ -270,6 +271,25 @@ static enum err set_number(const struct row *r, struct config *c, double value, 
 
 // --- JSON ---------------------------------------------------------------------------------------
 
+// One entry of a list as the text that a flag would have.
+static enum err entry_text(const struct row *r, const cJSON *item, char *out, size_t out_bytes,
+                           struct fault *fault)
+{
+    const cJSON *name = cJSON_GetObjectItemCaseSensitive(item, "name");
+    const cJSON *path = cJSON_GetObjectItemCaseSensitive(item, "file");
+    bool named = cJSON_IsString(name);
+    if (cJSON_IsString(item)) {
+        (void)snprintf(out, out_bytes, "%s", item->valuestring);
+        return ERR_OK;
+    }
+    if (r->kind != KIND_MODELS) return fault_set(fault, ERR_MALFORMED, "entries must be texts");
+    if (!cJSON_IsString(path) || cJSON_GetArraySize(item) != (named ? 2 : 1))
+        return fault_set(fault, ERR_MALFORMED, "entries must be texts or {\"name\", \"file\"}");
+    (void)snprintf(out, out_bytes, "%s%s%s", named ? name->valuestring : "", named ? "=" : "",
+                   path->valuestring);
+    return ERR_OK;
+}
+
 static enum err set_list(const struct row *r, struct config *c, const cJSON *list,
                          struct fault *fault)
 {
@@ -282,20 +302,9 @@ static enum err set_list(const struct row *r, struct config *c, const cJSON *lis
         *(size_t *)(void *)((char *)c + r->count_at) = 0;
     cJSON_ArrayForEach(item, list)
     {
-        const cJSON *name = cJSON_GetObjectItemCaseSensitive(item, "name");
-        const cJSON *path = cJSON_GetObjectItemCaseSensitive(item, "file");
-        if (cJSON_IsString(item)) {
-            (void)snprintf(text, sizeof text, "%s", item->valuestring);
-        } else if (r->kind == KIND_MODELS && cJSON_IsString(path) &&
-                   cJSON_GetArraySize(item) == (cJSON_IsString(name) ? 2 : 1)) {
-            (void)snprintf(text, sizeof text, "%s%s%s", name ? name->valuestring : "",
-                           name ? "=" : "", path->valuestring);
-        } else {
-            return fault_set(fault, ERR_MALFORMED, "entries must be texts%s",
-                             r->kind == KIND_MODELS ? " or {\"name\", \"file\"}" : "");
-        }
-        enum err e =
-            r->kind == KIND_MODELS ? add_model(c, text, fault) : add_text(r, c, text, fault);
+        enum err e = entry_text(r, item, text, sizeof text, fault);
+        if (e != ERR_OK) return e;
+        e = r->kind == KIND_MODELS ? add_model(c, text, fault) : add_text(r, c, text, fault);
         if (e != ERR_OK) return e;
     }
     return ERR_OK;
@@ -420,6 +429,7 @@ static enum err set_flag(const struct row *r, struct config *c, const char *valu
                          struct fault *fault)
 {
     char *end;
+    CHECK(value || r->kind == KIND_TRUTH); // read_pass has seen to it
     switch (r->kind) {
     case KIND_ENDPOINT:
     case KIND_ENDPOINT_RANGE:
@@ -444,20 +454,23 @@ static enum err set_flag(const struct row *r, struct config *c, const char *valu
     return ERR_UNSUPPORTED;
 }
 
-// Splits "--flag=value" and "--flag value". *at is moved over what belongs to the flag.
-static enum err next_flag(int argc, char *const *argv, int *at, size_t *flag_bytes,
-                          const char **value, bool takes_value, struct fault *fault)
+struct flags {
+    int argc, at;
+    char *const *argv;
+};
+
+// Splits "--flag=value" and "--flag value", and goes over what belongs to the flag.
+static enum err next_flag(struct flags *f, bool takes_value, const char **value,
+                          struct fault *fault)
 {
-    const char *argument = argv[*at], *equals = strchr(argument, '=');
-    *flag_bytes = equals ? (size_t)(equals - argument) : strlen(argument);
+    const char *argument = f->argv[f->at++], *equals = strchr(argument, '=');
     *value = equals ? equals + 1 : NULL;
     if (!takes_value && equals)
-        return fault_set(fault, ERR_USAGE, "%.*s takes no value", (int)*flag_bytes, argument);
-    if (takes_value && !equals) {
-        if (*at + 1 >= argc) return fault_set(fault, ERR_USAGE, "%s needs a value", argument);
-        *value = argv[++*at];
-    }
-    ++*at;
+        return fault_set(fault, ERR_USAGE, "%.*s takes no value", (int)(equals - argument),
+                         argument);
+    if (!takes_value || equals) return ERR_OK;
+    if (f->at >= f->argc) return fault_set(fault, ERR_USAGE, "%s needs a value", argument);
+    *value = f->argv[f->at++];
     return ERR_OK;
 }
 
@@ -471,15 +484,15 @@ static bool is_config_flag(const char *argument)
 static enum err read_pass(struct config *c, int argc, char *const *argv, bool config_pass,
                           struct fault *fault)
 {
-    for (int at = 0; at < argc;) {
-        const char *argument = argv[at], *value;
-        size_t n = strcspn(argument, "=");
+    struct flags flags = {.argc = argc, .argv = argv};
+    while (flags.at < argc) {
+        const char *argument = argv[flags.at], *value;
         bool config = is_config_flag(argument);
-        const struct row *r = config ? NULL : row_of_flag(argument, n);
+        const struct row *r = config ? NULL : row_of_flag(argument, strcspn(argument, "="));
         if (!config && !r)
             return fault_set(fault, ERR_USAGE, "%.80s is not a flag of serve (see --help)",
                              argument);
-        enum err e = next_flag(argc, argv, &at, &n, &value, config || r->kind != KIND_TRUTH, fault);
+        enum err e = next_flag(&flags, config || r->kind != KIND_TRUTH, &value, fault);
         if (e != ERR_OK) return e;
         if (config != config_pass) continue;
         if (config) {
@@ -592,7 +605,8 @@ static void append(struct text *t, const char *format, ...)
     char line[1600];
     va_list args;
     va_start(args, format);
-    int n = vsnprintf(line, sizeof line, format, args);
+    int n =
+        vsnprintf(line, sizeof line, format, args); // NOLINT(clang-analyzer-valist.Uninitialized)
     va_end(args);
     if (n < 0 || (size_t)n >= sizeof line || t->capacity - t->used <= (size_t)n) return;
     memcpy(t->bytes + t->used, line, (size_t)n + 1);

@@ -33,7 +33,8 @@ static bool decode_value(const char *raw, size_t raw_bytes, char *out, size_t ou
 {
     size_t used = 0;
     for (size_t i = 0; i < raw_bytes; i++) {
-        char c = raw[i] == '+' ? ' ' : raw[i];
+        char c = raw[i];
+        if (c == '+') c = ' ';
         if (c == '%') {
             int high = raw_bytes - i > 2 ? hex_value(raw[i + 1]) : -1;
             int low = high < 0 ? -1 : hex_value(raw[i + 2]);

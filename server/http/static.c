@@ -144,6 +144,7 @@ static enum err add_folder(struct http_static *s, const char *disk, const char *
     DIR *folder = depth < DEPTH_MAX ? opendir(disk) : NULL;
     if (!folder) return fault_set(fault, ERR_IO, "cannot read the folder %s", disk);
     enum err e = ERR_OK;
+    // NOLINTNEXTLINE(concurrency-mt-unsafe): a stream of our own
     for (struct dirent *entry; e == ERR_OK && (entry = readdir(folder)) != NULL;) {
         char disk_path[PATH_BYTES], web_path[PATH_BYTES];
         struct stat st;

@@ -113,7 +113,7 @@ static void fill_limits(struct listener_limits *l)
     if (getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur == RLIM_INFINITY) return;
     // Descriptors for the rest of the server come first: a full house must not break the store.
     size_t all = (size_t)files.rlim_cur;
-    size_t left = all > 2 * DESCRIPTORS_RESERVED ? all - DESCRIPTORS_RESERVED : all / 2 + 1;
+    size_t left = all > (size_t)2 * DESCRIPTORS_RESERVED ? all - DESCRIPTORS_RESERVED : all / 2 + 1;
     if (l->connections_max <= left) return;
     log_event(LOG_LEVEL_WARN, "listener.descriptors", LOG_I("wanted", l->connections_max),
               LOG_I("possible", left), LOG_T("hint", "raise LimitNOFILE or ulimit -n"));

@@ -9,7 +9,7 @@
 
 bool notify_send(const char *state)
 {
-    const char *path = getenv("NOTIFY_SOCKET");
+    const char *path = getenv("NOTIFY_SOCKET"); // NOLINT(concurrency-mt-unsafe): nobody writes it
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     if (!path || (path[0] != '/' && path[0] != '@')) return false;
     size_t length = strlen(path);
@@ -27,7 +27,8 @@ bool notify_send(const char *state)
 
 uint32_t notify_watchdog_ms(void)
 {
-    const char *usec = getenv("WATCHDOG_USEC"), *pid = getenv("WATCHDOG_PID");
+    const char *usec = getenv("WATCHDOG_USEC"); // NOLINT(concurrency-mt-unsafe)
+    const char *pid = getenv("WATCHDOG_PID");   // NOLINT(concurrency-mt-unsafe)
     if (!usec || (pid && strtoll(pid, NULL, 10) != (long long)getpid())) return 0;
     unsigned long long half_ms = strtoull(usec, NULL, 10) / 2000;
     return half_ms > UINT32_MAX ? 0 : (uint32_t)half_ms;
