@@ -62,6 +62,7 @@ static void make_nodes(struct maker *k)
     struct model_node *nodes = TAKE(k, struct model_node, count);
     struct model_slot *slots = TAKE(k, struct model_slot, count);
     struct xform *bind = TAKE(k, struct xform, count);
+    struct trs *base_pose = TAKE(k, struct trs, count);
     double scale = k->set->root_scale > 0 ? (double)k->set->root_scale : 1;
     for (uint32_t i = 0; i < count; i++) {
         struct model_node *n = &nodes[i];
@@ -81,6 +82,7 @@ static void make_nodes(struct maker *k)
         struct trs bent = n->rest; // the bind pose is not the rest pose
         bent.rotation = synthetic_rotation(&k->random, 0.6);
         bent.scale.x = fabsf(bent.scale.x);
+        base_pose[i] = bent;
         local = xform_from_trs(&bent);
         bind[i] = i == 0 ? local : xform_mul(&bind[n->parent], &local);
         CHECK(xform_invert(&bind[i], &inverse));
@@ -88,6 +90,7 @@ static void make_nodes(struct maker *k)
     }
     TABLE(k, nodes, nodes, count);
     TABLE(k, slots, slots, count);
+    TABLE(k, base_pose, base_pose, count);
 }
 
 static void place_vertex(struct maker *k, uint32_t ring, uint32_t segment,
