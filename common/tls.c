@@ -8,6 +8,7 @@
 #include <mbedtls/ssl_ticket.h>
 #include <mbedtls/x509_crt.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,13 +29,15 @@ struct tls_config {
     mbedtls_pk_context key;
     mbedtls_ssl_ticket_context tickets;
     pthread_mutex_t lock;
+    struct tls_config *self; // the same without const: sessions count themselves in
+    atomic_int refs;         // the maker's, and one for each session
     bool server, has_pin, has_ca;
     uint8_t pin[TLS_PIN_BYTES];
 };
 
 struct tls {
     mbedtls_ssl_context ssl;
-    const struct tls_config *config;
+    struct tls_config *config;
     struct queue *in, *out;
     char host[256]; // client: an address to be found in the certificate; "" when mbedTLS checks
     bool open, failed, full_handshake;
@@ -107,6 +110,8 @@ static struct tls_config *config_new(int endpoint, const char *const *alpn, stru
         return NULL;
     }
     CHECK(pthread_mutex_init(&c->lock, NULL) == 0);
+    atomic_init(&c->refs, 1);
+    c->self = c;
     mbedtls_ssl_config_init(&c->ssl);
     mbedtls_entropy_init(&c->entropy);
     mbedtls_ctr_drbg_init(&c->random);
@@ -231,7 +236,7 @@ enum err tls_config_client(const struct tls_client_options *options, struct tls_
 
 void tls_config_free(struct tls_config *c)
 {
-    if (!c) return;
+    if (!c || atomic_fetch_sub(&c->refs, 1) > 1) return;
     mbedtls_ssl_config_free(&c->ssl);
     mbedtls_ssl_ticket_free(&c->tickets);
     mbedtls_pk_free(&c->key);
@@ -280,7 +285,8 @@ struct tls *tls_create(const struct tls_config *config, struct queue *in, struct
 {
     struct tls *t = calloc(1, sizeof *t);
     if (!t) return NULL;
-    t->config = config;
+    t->config = config->self;
+    (void)atomic_fetch_add(&t->config->refs, 1);
     t->in = in;
     t->out = out;
     mbedtls_ssl_init(&t->ssl);
@@ -296,6 +302,7 @@ void tls_free(struct tls *t)
 {
     if (!t) return;
     mbedtls_ssl_free(&t->ssl);
+    tls_config_free(t->config);
     free(t);
 }
 

@@ -44,7 +44,8 @@ MUST_CHECK enum err tls_config_server(const struct tls_server_options *options,
                                       struct tls_config **out, struct fault *fault);
 MUST_CHECK enum err tls_config_client(const struct tls_client_options *options,
                                       struct tls_config **out, struct fault *fault);
-void tls_config_free(struct tls_config *config); // after its last session; NULL is fine
+// Sessions that are open keep it for themselves, so it can be replaced at any time; NULL is fine.
+void tls_config_free(struct tls_config *config);
 // The SHA-256 of a server's own certificate.
 void tls_config_pin(const struct tls_config *config, uint8_t pin[TLS_PIN_BYTES]);
 

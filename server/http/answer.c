@@ -3,8 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <time.h>
 
 #include "common/check.h"
+#include "common/clock.h"
 #include "common/log.h"
 #include "proto/wire.h"
 #include "server/http/http_internal.h"
@@ -47,10 +49,26 @@ static void put_extra(struct wire_writer *w, const struct http_exchange *x)
     }
 }
 
+// "Mon, 30 Nov 2026 22:13:52 GMT" (RFC 9110 5.6.7); names as the RFC has them, not the locale's.
+static void put_date(struct wire_writer *w)
+{
+    static const char days[7][4] = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
+    static const char months[12][4] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
+                                       "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+    time_t now = (time_t)(clock_wall_ns() / 1000000000u);
+    struct tm t;
+    char text[64];
+    if (!gmtime_r(&now, &t)) return;
+    (void)snprintf(text, sizeof text, "%s, %02d %s %04d %02d:%02d:%02d GMT", days[t.tm_wday],
+                   t.tm_mday, months[t.tm_mon], t.tm_year + 1900, t.tm_hour, t.tm_min, t.tm_sec);
+    http_head_put(w, "Date", text);
+}
+
 // What every answer carries. A page may not be framed, sniffed or told where it came from; an
 // answer of the API is no document at all.
 static void put_standard(struct wire_writer *w, const struct http_exchange *x)
 {
+    put_date(w);
     http_head_put(w, "X-Request-Id", x->request_id);
     http_head_put(w, "X-Content-Type-Options", "nosniff");
     http_head_put(w, "Referrer-Policy", "no-referrer");

@@ -52,6 +52,6 @@ uint16_t listener_port(const struct listener *l); // what was bound
 // Stops accepting at once. Connections stay; the listener's memory goes with the last of them.
 void listener_close(struct listener *l);
 // Connections accepted from now on use this configuration (a certificate was renewed); those that
-// are open keep theirs, which must outlive them. Only of a listener that was opened with TLS.
+// are open keep theirs alive by themselves. Only of a listener that was opened with TLS.
 void listener_set_tls(struct listener *l, const struct tls_config *tls);
 const char *listener_host(const struct listener *l);

@@ -501,6 +501,29 @@ static void a_ticket_resumes(void)
     end(&q);
 }
 
+// A renewed certificate: new connections get it, those that are there go on.
+static void a_certificate_can_be_replaced_while_connections_are_open(void)
+{
+    struct peer p, q;
+    struct tls_config *renewed = NULL;
+    static const char *const alpn[] = {"sinew/1", NULL};
+    begin(true, (struct conn_options){0});
+    join(&p, true, 0);
+    struct tls_server_options o = {rig.certificate_path, rig.key_path, alpn, 0};
+    EXPECT(tls_config_server(&o, &renewed, NULL) == ERR_OK);
+    listener_set_tls(listener, renewed);
+    tls_config_free(rig.tls); // the open session keeps it alive
+    rig.tls = renewed;
+    peer_say(&p, "old");
+    RIG_UNTIL(&rig, seat.got_bytes == 3, 1000);
+    seat.opened = false;
+    join(&q, true, 0);
+    peer_say(&q, "new");
+    RIG_UNTIL(&rig, seat.got_bytes == 6, 1000);
+    peer_close(&q);
+    end(&p);
+}
+
 // Tick workers encrypt while the loop waits: no allocation on the way.
 static void encrypting_happens_on_another_thread(void *argument)
 {
@@ -550,6 +573,7 @@ int main(void)
     RUN(a_reset_is_seen);
     RUN(closing_during_a_handshake_job_is_safe);
     RUN(a_ticket_resumes);
+    RUN(a_certificate_can_be_replaced_while_connections_are_open);
     RUN(a_worker_can_encrypt);
     TESTING_MAIN_END;
 }
