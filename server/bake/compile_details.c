@@ -50,7 +50,7 @@ static enum err rest_positions(struct details *d)
                               .skinning = MODEL_LBS,
                               .level = SIMD_PLAIN,
                               .out = arena_take(&kept, out_size)};
-    if (!arena_create(&scratch, surface_bytes(m, &map) + 4096)) {
+    if (!arena_create(&scratch, surface_bytes(m, &map, NULL) + 4096)) {
         arena_destroy(&kept);
         return ERR_MEMORY;
     }

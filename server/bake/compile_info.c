@@ -17,7 +17,7 @@ static enum err measure_box(struct builder *b, struct model_info *info)
     struct face_map map;
     face_map_build(m, &arena, &map);
     struct arena scratch;
-    if (!arena_create(&scratch, surface_bytes(m, &map) + pose_bytes(m) + out_bytes + 4096)) {
+    if (!arena_create(&scratch, surface_bytes(m, &map, NULL) + pose_bytes(m) + out_bytes + 4096)) {
         arena_destroy(&arena);
         return builder_no_memory(b);
     }

@@ -58,7 +58,7 @@ static enum err posed_surface(struct driver_bake *k, struct posed *p)
 {
     const struct model *m = &k->b->model;
     struct arena scratch;
-    if (!arena_create(&scratch, surface_bytes(m, &p->map))) return drivers_no_memory(k);
+    if (!arena_create(&scratch, surface_bytes(m, &p->map, NULL))) return drivers_no_memory(k);
     struct surface_job job = {.model = m,
                               .map = &p->map,
                               .pose = p->pose,

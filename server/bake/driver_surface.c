@@ -146,7 +146,7 @@ static enum err evaluate_rest(struct driver_bake *k, const struct example_plan *
                               .level = SIMD_PLAIN,
                               .out = arena_take(&arena, block_bytes)};
     float *floats = ARENA_ARRAY(&arena, float, vertices * 3);
-    if (!arena_create(&scratch, surface_bytes(m, &map))) {
+    if (!arena_create(&scratch, surface_bytes(m, &map, NULL))) {
         arena_destroy(&arena);
         return drivers_no_memory(k);
     }

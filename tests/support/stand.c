@@ -6,22 +6,27 @@
 #include <string.h>
 
 #include "server/bake/bake.h"
+#include "server/character/pose/driver.h"
 
 bool stand_take(struct stand *s, struct model_file *file)
 {
     const struct model *m = model_file_model(file);
     size_t vertices = model_vertex_count(m);
     *s = (struct stand){.file = file, .model = m};
-    if (!arena_create(&s->arena, face_map_bytes(m) + pose_bytes(m) + 4096 +
+    if (!arena_create(&s->arena, face_map_bytes(m) + correct_map_bytes(m) + pose_bytes(m) + 4096 +
+                                     driver_weight_count(m) * sizeof(double) +
                                      m->blocks_count * sizeof *s->blocks))
         return false;
     face_map_build(m, &s->arena, &s->map);
+    correct_map_build(m, NULL, &s->arena, &s->correct);
+    s->driver_weights = ARENA_ARRAY(&s->arena, double, driver_weight_count(m));
     s->pose = pose_take(m, &s->arena);
     s->blocks = ARENA_ARRAY(&s->arena, struct surface_block, m->blocks_count);
     s->positions = malloc(vertices * 3 * sizeof(float));
     s->normals = malloc(vertices * 3 * sizeof(float));
     pose_rest(m, s->pose);
-    return s->positions && s->normals && arena_create(&s->scratch, surface_bytes(m, &s->map));
+    return s->positions && s->normals &&
+           arena_create(&s->scratch, surface_bytes(m, &s->map, &s->correct));
 }
 
 bool stand_open(struct stand *s, const char *path)
@@ -47,6 +52,8 @@ void stand_evaluate(struct stand *s, enum model_skinning skinning, enum simd_lev
 {
     struct surface_job job = {.model = s->model,
                               .map = &s->map,
+                              .correct = s->without_correctives ? NULL : &s->correct,
+                              .driver_weights = s->driver_weights,
                               .pose = s->pose,
                               .skinning = skinning,
                               .level = level,

@@ -13,12 +13,16 @@ struct stand {
     const struct model *model;
     struct arena arena, scratch;
     struct face_map map;
-    struct pose pose; // set by the test; stand_open leaves the rest pose
+    struct correct_map correct;
+    double *driver_weights; // of the last frame
+    struct pose pose;       // set by the test; stand_open leaves the rest pose
     struct surface_block *blocks;
+    _Bool without_correctives;
     float *positions, *normals; // vertex_count * 3, written by stand_evaluate
 };
 _Bool stand_open(struct stand *s,
                  const char *path); // prints the fault's line and is false on failure
 _Bool stand_take(struct stand *s, struct model_file *file); // takes the reference over
+// Face, skin, correctives (unless `without_correctives`), normals.
 void stand_evaluate(struct stand *s, enum model_skinning skinning, enum simd_level level);
 void stand_close(struct stand *s);

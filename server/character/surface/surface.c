@@ -1,16 +1,35 @@
 #include "server/character/surface/surface.h"
 
 #include "common/check.h"
+#include "server/character/pose/driver.h"
 
 static size_t padded(size_t bytes)
 {
     return (bytes + 63) & ~(size_t)63;
 }
 
-size_t surface_bytes(const struct model *m, const struct face_map *map)
+size_t surface_bytes(const struct model *m, const struct face_map *map,
+                     const struct correct_map *correct)
 {
-    return face_bytes(map) + padded(m->nodes_count * sizeof(struct xform)) +
+    return (correct ? correct_bytes(m, correct) : 0) + face_bytes(map) +
+           padded(m->nodes_count * sizeof(struct xform)) +
            m->slots_count * (sizeof(struct skeleton_slot) + sizeof(struct skeleton_dual_slot));
+}
+
+static void begin_correct(struct surface_frame *f, struct arena *scratch)
+{
+    const struct surface_job *job = &f->job;
+    if (job->correct->any) {
+        CHECK(job->driver_weights != NULL);
+        f->pose_refused = !driver_weights(job->model, job->pose.locals, job->driver_weights);
+    }
+    f->correct = correct_begin(job->model, job->correct,
+                               job->correct->any ? job->driver_weights : NULL, scratch);
+    f->correct.skinning = job->skinning;
+    f->correct.level = job->level;
+    f->correct.palette = f->palette;
+    f->correct.dual_palette = f->dual_palette;
+    f->correct.out = job->out;
 }
 
 struct surface_frame surface_begin(const struct surface_job *job, struct arena *scratch)
@@ -20,17 +39,19 @@ struct surface_frame surface_begin(const struct surface_job *job, struct arena *
     struct xform *model_from_node = ARENA_ARRAY(scratch, struct xform, m->nodes_count);
     struct surface_frame f = {.job = *job, .model_from_node = model_from_node};
     skeleton_model_from_nodes(m, job->pose.locals, model_from_node);
-    if (job->skinning == MODEL_DQ) {
+    if (job->skinning == MODEL_DQ || (job->correct && m->dual_lanes_count > 0)) {
         struct skeleton_dual_slot *palette =
             ARENA_ARRAY(scratch, struct skeleton_dual_slot, m->slots_count);
         skeleton_dual_palette(m, model_from_node, palette);
         f.dual_palette = palette;
-    } else {
+    }
+    if (job->skinning != MODEL_DQ) {
         struct skeleton_slot *palette = ARENA_ARRAY(scratch, struct skeleton_slot, m->slots_count);
         skeleton_palette(m, model_from_node, palette);
         f.palette = palette;
     }
     f.face = face_begin(m, job->map, job->pose.weights, scratch);
+    if (job->correct) begin_correct(&f, scratch);
     return f;
 }
 
@@ -82,6 +103,29 @@ void surface_skin(const struct surface_frame *f, size_t part, size_t part_count)
     }
 }
 
+static struct share row_share(const struct surface_frame *f, size_t part, size_t part_count)
+{
+    return share_of(f->job.correct->turns.row_count, part, part_count);
+}
+
+void surface_keep(const struct surface_frame *f, size_t part, size_t part_count)
+{
+    struct share s = row_share(f, part, part_count);
+    correct_keep(&f->correct, s.first, s.count);
+}
+
+void surface_correct(const struct surface_frame *f, size_t part, size_t part_count)
+{
+    struct share s = row_share(f, part, part_count);
+    correct_lay(&f->correct, s.first, s.count);
+}
+
+void surface_settle(const struct surface_frame *f, size_t part, size_t part_count)
+{
+    struct share s = row_share(f, part, part_count);
+    correct_turn_normals(&f->correct, s.first, s.count);
+}
+
 void surface_run(const struct surface_job *job, struct arena *scratch)
 {
     size_t mark = arena_mark(scratch);
@@ -89,6 +133,11 @@ void surface_run(const struct surface_job *job, struct arena *scratch)
     surface_face(&f, 0, 1);
     surface_turn(&f, 0, 1);
     surface_skin(&f, 0, 1);
+    if (job->correct) {
+        surface_keep(&f, 0, 1);
+        surface_correct(&f, 0, 1);
+        surface_settle(&f, 0, 1);
+    }
     arena_rewind(scratch, mark);
 }
 

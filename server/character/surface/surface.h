@@ -1,18 +1,23 @@
 #pragma once
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "common/arena.h"
 #include "common/simd.h"
 #include "server/character/pose/pose.h"
 #include "server/character/surface/block.h"
+#include "server/character/surface/correct.h"
 #include "server/character/surface/face.h"
 #include "server/character/surface/skin.h"
 #include "server/model/model.h"
 
-// One frame of one surface: face, then skin.
+// One frame of one surface: face, skin, (extras,) correct, normals.
 //
-//   once a model    face_map_build(model, arena, &map)
-//   once a frame    surface_begin -> surface_face -> surface_turn -> surface_skin, or surface_run
+//   once a model    face_map_build(model, arena, &map), correct_map_build(...)
+//   once a frame    surface_begin -> surface_face -> surface_turn -> surface_skin
+//                   and with correctives or extras
+//                   -> surface_keep -> the extras, on `out` -> surface_correct -> surface_settle
+//                   or surface_run for all of it without extras
 //   when wanted     surface_gather: source order, for eval and files
 //
 // Each stage takes (part, part_count) and does that share; a barrier stands between stages.
@@ -21,6 +26,9 @@
 struct surface_job {
     const struct model *model;
     const struct face_map *map;
+    const struct correct_map *correct; // NULL: no correctives, and extras turn no normals
+    double *driver_weights; // driver_weight_count, with `correct`; kept between frames by the
+                            // caller: where a pose is not finite, the last good ones stand in
     struct pose pose;
     enum model_skinning skinning;
     enum simd_level level;                      // simd_best(), asked once at start
@@ -33,15 +41,23 @@ struct surface_frame {
     struct face face;
     const struct xform *model_from_node; // nodes_count
     const struct skeleton_slot *palette;
-    const struct skeleton_dual_slot *dual_palette; // NULL unless DQ
+    const struct skeleton_dual_slot *dual_palette; // NULL unless DQ or some lanes want R H
+    struct correct correct;                        // with job.correct
+    bool pose_refused; // the pose was not finite where a driver reads it: count it
 };
 
-size_t surface_bytes(const struct model *m, const struct face_map *map); // scratch of one frame
+// Scratch of one frame; `correct` as in the job.
+size_t surface_bytes(const struct model *m, const struct face_map *map,
+                     const struct correct_map *correct);
 // Local to model and the palettes; then the frame is ready for its stages.
 struct surface_frame surface_begin(const struct surface_job *job, struct arena *scratch);
 void surface_face(const struct surface_frame *f, size_t part, size_t part_count);
 void surface_turn(const struct surface_frame *f, size_t part, size_t part_count);
 void surface_skin(const struct surface_frame *f, size_t part, size_t part_count);
+// Only with job.correct:
+void surface_keep(const struct surface_frame *f, size_t part, size_t part_count);
+void surface_correct(const struct surface_frame *f, size_t part, size_t part_count);
+void surface_settle(const struct surface_frame *f, size_t part, size_t part_count); // normals
 
 // All of it on the calling thread; the scratch is given back.
 void surface_run(const struct surface_job *job, struct arena *scratch);
