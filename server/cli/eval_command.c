@@ -12,14 +12,18 @@
 #include "common/simd.h"
 #include "server/character/input/pose_json.h"
 #include "server/character/pose/clip.h"
+#include "server/character/pose/driver.h"
 #include "server/character/surface/surface.h"
 #include "server/cli/args.h"
 #include "server/cli/command.h"
 #include "server/cli/model_arg.h"
 #include "server/model/lookup.h"
+#include "server/stage/replay.h"
 
 static const char help[] =
-    "usage: sinewd eval MODEL [--clip C --time S | --pose POSE.json] [--face NAME=W]...\n"
+    "usage: sinewd eval MODEL [--clip C --time S | --pose POSE.json | --script FILE --hz N --time "
+    "S]\n"
+    "                   [--face NAME=W]...\n"
     "                   [--skinning lbs|dq] [--without PARTS] [--format bin|obj|json] -o OUT\n"
     "\n"
     "Evaluates one frame offline. Without a clip and a pose it is the file's rest pose. A name may "
@@ -30,6 +34,10 @@ static const char help[] =
     "                   OUT.normals: the same for normals\n"
     "  --format obj     OUT: Wavefront OBJ      --format json   OUT: positions and normals as "
     "JSON\n"
+    "  --script FILE    replays JSON lines (t_s or tick; pose, place, face) tick by tick, N ticks "
+    "a\n"
+    "                   second (60), up to time S: what a stream shows, where the character has "
+    "gone\n"
     "  --without PARTS  leaves out, comma-separated: extras, springs, correctives, face\n"
     "\n"
     "Prints a JSON object that says where each primitive lies in OUT.\n"
@@ -37,7 +45,8 @@ static const char help[] =
     "examples:\n"
     "  sinewd eval Fox.glb --clip Run --time 0.4 -o run.f32\n"
     "  sinewd eval face.sinew --face eyeBlinkLeft=1 --face jawOpen=0.5 --format obj -o face.obj\n"
-    "  sinewd eval body.sinew --pose bent.json --skinning dq -o bent.f32\n";
+    "  sinewd eval body.sinew --pose bent.json --skinning dq -o bent.f32\n"
+    "  sinewd eval body.sinew --script moves.jsonl --hz 60 --time 2.5 -o frame.f32\n";
 
 struct eval_options {
     const char *clip, *time, *pose, *skinning, *format, *out, *script, *hz;
@@ -48,6 +57,8 @@ struct evaluation {
     const struct model *model;
     struct arena arena;
     struct face_map map;
+    struct correct_map correct;
+    double *driver_weights;
     struct pose pose;
     float *positions, *normals; // malloc'd, source order
 };
@@ -97,13 +108,18 @@ static enum err check_options(const struct eval_options *o, struct fault *fault)
     if (o->clip && o->pose)
         return fault_set(fault, ERR_USAGE,
                          "give --clip or --pose, not both (a pose may name a clip)");
-    if (o->time && !o->clip) return fault_set(fault, ERR_USAGE, "--time needs --clip");
+    if (o->script && (o->clip || o->pose))
+        return fault_set(fault, ERR_USAGE, "--script says the pose: leave --clip and --pose out");
+    if (o->script && !o->time)
+        return fault_set(fault, ERR_USAGE, "--script needs --time, the second to be shown");
+    if (o->hz && !o->script) return fault_set(fault, ERR_USAGE, "--hz needs --script");
+    if (o->time && !o->clip && !o->script)
+        return fault_set(fault, ERR_USAGE, "--time needs --clip or --script");
     if (o->skinning && !is_word(o->skinning, skinnings))
         return fault_set(fault, ERR_USAGE, "--skinning is lbs or dq, not \"%.40s\"", o->skinning);
     if (o->format && !is_word(o->format, formats))
         return fault_set(fault, ERR_USAGE, "--format is bin, obj or json, not \"%.40s\"",
                          o->format);
-    if (o->script || o->hz) return fault_set(fault, ERR_USAGE, "--script and --hz: not yet");
     if (o->customise.count) return fault_set(fault, ERR_USAGE, "--customise: not yet");
     if (o->roots.count)
         return fault_set(fault, ERR_USAGE, "--root: not yet, models have no roots in this version");
@@ -166,13 +182,85 @@ static enum err make_pose(struct evaluation *v, const struct eval_options *o, st
     return e;
 }
 
+static enum model_skinning chosen_skinning(const struct evaluation *v, const struct eval_options *o)
+{
+    if (o->skinning) return strcmp(o->skinning, "dq") == 0 ? MODEL_DQ : MODEL_LBS;
+    return (enum model_skinning)v->model->info->skinning;
+}
+
+static enum err read_script(const char *path, uint32_t hz, struct script *out, struct fault *fault)
+{
+    uint8_t *bytes;
+    size_t size_bytes;
+    struct fault inner = {0};
+    enum err e = file_read(path, SCRIPT_BYTES_MAX, &bytes, &size_bytes, fault);
+    if (e != ERR_OK) return e;
+    e = script_read((const char *)bytes, size_bytes, hz, out, &inner);
+    if (e != ERR_OK) e = fault_set(fault, e, "--script %.100s: %s", path, inner.line);
+    free(bytes);
+    return e;
+}
+
+// --face weights count until a line sets them.
+static enum err preset_faces(struct body *body, const struct eval_options *o, struct fault *fault)
+{
+    const struct model *m = body->options.model;
+    for (size_t i = 0; i < o->faces.count; i++) {
+        char name[256];
+        double weight;
+        uint32_t shape;
+        enum err e =
+            args_assignment("--face", o->faces.items[i], name, sizeof name, &weight, fault);
+        if (e == ERR_OK) e = lookup_name(m, LOOKUP_SHAPE, name, "--face", &shape, fault);
+        if (e != ERR_OK) return e;
+        body->face[shape] = (float)weight;
+    }
+    return ERR_OK;
+}
+
+static enum err replay_script(struct evaluation *v, const struct eval_options *o,
+                              struct fault *fault)
+{
+    struct script script = {0};
+    struct body *body = calloc(1, sizeof *body);
+    double hz = 60, time_s = 0;
+    struct body_options options = {.model = v->model,
+                                   .map = &v->map,
+                                   .default_clip = body_default_clip(v->model),
+                                   .skinning = chosen_skinning(v, o),
+                                   .level = simd_best()};
+    enum err e = args_number("--time", o->time, &time_s, fault);
+    if (e == ERR_OK && o->hz) e = args_number("--hz", o->hz, &hz, fault);
+    if (e == ERR_OK && (hz < 1 || hz > SCRIPT_HZ_MAX || hz != floor(hz)))
+        e = fault_set(fault, ERR_USAGE, "--hz is a whole number from 1 to %d", SCRIPT_HZ_MAX);
+    if (e == ERR_OK && (time_s < 0 || time_s > 86400))
+        e = fault_set(fault, ERR_USAGE,
+                      "--time is seconds from the start of the script, up to a day");
+    if (e == ERR_OK) e = read_script(o->script, (uint32_t)hz, &script, fault);
+    if (e == ERR_OK && (!body || body_create(&options, body) != ERR_OK))
+        e = fault_set(fault, ERR_MEMORY, "no memory for the model's frame");
+    if (e == ERR_OK) e = preset_faces(body, o, fault);
+    if (e == ERR_OK) {
+        body->faceless = without(o, "face");
+        e = replay_run(body, &script, (uint32_t)hz, replay_tick_at(time_s, (uint32_t)hz), fault);
+    }
+    if (e == ERR_OK) replay_world(body, v->positions, v->normals);
+    if (body) body_destroy(body);
+    free(body);
+    script_free(&script);
+    return e;
+}
+
 static enum err start(struct evaluation *v, struct fault *fault)
 {
     const struct model *m = v->model;
     size_t vertices = model_vertex_count(m);
-    if (!arena_create(&v->arena, face_map_bytes(m) + 2 * pose_bytes(m) + 4096))
+    if (!arena_create(&v->arena, face_map_bytes(m) + correct_map_bytes(m) + 2 * pose_bytes(m) +
+                                     driver_weight_count(m) * sizeof(double) + 4096))
         return fault_set(fault, ERR_MEMORY, "no memory for the model's frame");
     face_map_build(m, &v->arena, &v->map);
+    correct_map_build(m, NULL, &v->arena, &v->correct);
+    v->driver_weights = ARENA_ARRAY(&v->arena, double, driver_weight_count(m));
     v->pose = pose_take(m, &v->arena);
     v->positions = malloc(vertices * 3 * sizeof(float));
     v->normals = malloc(vertices * 3 * sizeof(float));
@@ -186,14 +274,14 @@ static enum err evaluate(struct evaluation *v, const struct eval_options *o, str
     const struct model *m = v->model;
     struct arena scratch;
     size_t out_bytes = m->blocks_count * sizeof(struct surface_block);
-    if (!arena_create(&scratch, surface_bytes(m, &v->map) + out_bytes + 4096))
+    if (!arena_create(&scratch, surface_bytes(m, &v->map, &v->correct) + out_bytes + 4096))
         return fault_set(fault, ERR_MEMORY, "no memory for the model's frame");
-    enum model_skinning skinning = (enum model_skinning)m->info->skinning;
-    if (o->skinning) skinning = strcmp(o->skinning, "dq") == 0 ? MODEL_DQ : MODEL_LBS;
     struct surface_job job = {.model = m,
                               .map = &v->map,
+                              .correct = without(o, "correctives") ? NULL : &v->correct,
+                              .driver_weights = v->driver_weights,
                               .pose = v->pose,
-                              .skinning = skinning,
+                              .skinning = chosen_skinning(v, o),
                               .level = simd_best(),
                               .out = arena_take(&scratch, out_bytes)};
     surface_run(&job, &scratch);
@@ -256,8 +344,34 @@ static enum err write_json(const struct evaluation *v, const char *path, struct 
     return e;
 }
 
-static void print_layout(const struct model *m)
+// A name as JSON text.
+static void print_name(const char *name)
 {
+    cJSON *text = cJSON_CreateString(name);
+    char *quoted = text ? cJSON_PrintUnformatted(text) : NULL;
+    (void)printf("%s", quoted ? quoted : "\"\"");
+    cJSON_free(quoted);
+    cJSON_Delete(text);
+}
+
+// Weights by example; "base" is P0's own. Of a per-vertex driver its first solve.
+static void print_driver(const struct model *m, const struct model_driver *d, const double *weights)
+{
+    const double *w = weights + m->solves[d->solve_first].weight_first;
+    print_name(model_text(m, d->name));
+    (void)printf(": {\"base\": %.17g", w[0]);
+    for (uint32_t i = 0; i < d->example_count; i++) {
+        const struct model_example *e = &m->examples[d->example_first + i];
+        (void)printf(", ");
+        print_name(model_text(m, e->name));
+        (void)printf(": %.17g", w[e->center]);
+    }
+    (void)printf("}");
+}
+
+static void print_layout(const struct evaluation *v)
+{
+    const struct model *m = v->model;
     (void)printf("{\"vertices\": %zu, \"primitives\": [", model_vertex_count(m));
     for (size_t i = 0; i < m->parts_count; i++) {
         const struct model_part *p = &m->parts[i];
@@ -266,14 +380,24 @@ static void print_layout(const struct model *m)
                      i ? "," : "", m->nodes[p->node].source, p->mesh, p->primitive,
                      (size_t)p->vertex_first * 3 * sizeof(float), p->vertex_count);
     }
-    (void)printf("],\n \"drivers\": {}}\n");
+    (void)printf("],\n \"drivers\": {");
+    (void)driver_weights(m, v->pose.locals, v->driver_weights);
+    for (size_t i = 0; i < m->drivers_count; i++) {
+        (void)printf("%s\n  ", i ? "," : "");
+        print_driver(m, &m->drivers[i], v->driver_weights);
+    }
+    (void)printf("}}\n");
 }
 
 static enum err eval_model(struct evaluation *v, const struct eval_options *o, struct fault *fault)
 {
     enum err e = start(v, fault);
-    if (e == ERR_OK) e = make_pose(v, o, fault);
-    if (e == ERR_OK) e = evaluate(v, o, fault);
+    if (e == ERR_OK && o->script) {
+        e = replay_script(v, o, fault);
+    } else {
+        if (e == ERR_OK) e = make_pose(v, o, fault);
+        if (e == ERR_OK) e = evaluate(v, o, fault);
+    }
     for (size_t i = 0; e == ERR_OK && i < model_vertex_count(v->model) * 3; i++)
         if (!isfinite(v->positions[i]))
             e = fault_set(fault, ERR_LIMIT,
@@ -315,7 +439,7 @@ static int run(int argc, char **argv)
     if (e == ERR_OK) {
         v.model = model_file_model(file);
         e = eval_model(&v, &o, &fault);
-        if (e == ERR_OK) print_layout(v.model);
+        if (e == ERR_OK) print_layout(&v);
     }
     arena_destroy(&v.arena);
     free(v.positions);
