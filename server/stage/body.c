@@ -38,8 +38,8 @@ enum err body_create(const struct body_options *options, struct body *out)
                               ? 0
                               : clip_cursor_bytes(m, (uint32_t)options->default_clip);
     size_t bytes = pose_bytes(m) + cursor_bytes + m->shapes_count * sizeof(float) +
-                   m->blocks_count * sizeof(struct surface_block) + surface_bytes(m, options->map) +
-                   padding;
+                   m->blocks_count * sizeof(struct surface_block) +
+                   surface_bytes(m, options->map, NULL) + padding;
     if (!arena_create(&b.arena, bytes)) return ERR_MEMORY;
     b.pose = pose_take(m, &b.arena);
     if (cursor_bytes) b.cursor = clip_cursor_take(m, (uint32_t)options->default_clip, &b.arena);
@@ -90,6 +90,8 @@ bool body_pose(struct body *b, double age_s)
     for (size_t c = 0; c < m->channels_count; c++)
         if (!isnan(b->face[m->channels[c].shape]))
             b->pose.weights[c] = b->face[m->channels[c].shape];
+    for (size_t c = 0; b->faceless && c < m->channels_count; c++)
+        b->pose.weights[c] = 0;
     b->shown_change = b->change;
     b->shown_time_s = time_s;
     return true;

@@ -40,6 +40,7 @@ struct body {
     struct body_options options;
     struct body_state state;
     float *face;      // [shape] weight; NaN: nobody has set it
+    bool faceless;    // offline: morph weights count as 0
     uint64_t change;  // rises with every input that touches the surface
     bool jumped;      // placed far from where it stood: whoever shows it clears this
     uint64_t surface; // number of the surface in `blocks`; rises when it changes; 0: none yet

@@ -38,7 +38,7 @@ static enum err rest_rows(struct topology *t, struct surface_row *rows)
     struct role *r = t->b->role;
     struct arena arena;
     size_t out_bytes = m->blocks_count * sizeof(struct surface_block);
-    if (!arena_create(&arena, surface_bytes(m, &r->map) + pose_bytes(m) + out_bytes + 4096))
+    if (!arena_create(&arena, surface_bytes(m, &r->map, NULL) + pose_bytes(m) + out_bytes + 4096))
         return role_no_memory(t->b);
     struct surface_job job = {.model = m,
                               .map = &r->map,

@@ -1,0 +1,227 @@
+#include "server/stage/script.h"
+
+#include <cjson/cJSON.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/check.h"
+#include "common/json_guard.h"
+#include "server/model/lookup.h"
+
+#define TIME_SLACK_S 1e-6 // a time that a tick misses by less belongs to it
+
+enum { LINE_BYTES_MAX = 1 << 20 };
+
+static enum err bad(struct fault *f, enum err code, uint32_t line, const char *key,
+                    const char *what)
+{
+    return fault_set(f, code, "script line %u: %.60s: %s", line, key, what);
+}
+
+static enum err read_time(const cJSON *item, uint32_t hz, struct script_line *line,
+                          struct fault *fault)
+{
+    double value = cJSON_IsNumber(item) ? item->valuedouble : -1;
+    bool ticks = strcmp(item->string, "tick") == 0;
+    if (!(value >= 0) || !(value <= 1e9) || (ticks && value != floor(value)))
+        return bad(fault, ERR_MALFORMED, line->number, item->string,
+                   ticks ? "must be a whole number from 0" : "must be seconds from 0");
+    if (!ticks) value = fmax(0, ceil((value - TIME_SLACK_S) * hz));
+    line->tick = (uint64_t)value;
+    return ERR_OK;
+}
+
+static enum err check_line(struct script_line *line, uint32_t hz, struct fault *fault)
+{
+    static const char *const known[] = {"pose", "place", "face"};
+    static const char *const later[] = {"control", "sensor", "customise"};
+    bool timed = false;
+    if (!cJSON_IsObject(line->json))
+        return fault_set(fault, ERR_MALFORMED, "script line %u: must be a JSON object",
+                         line->number);
+    for (const cJSON *item = line->json->child; item; item = item->next) {
+        bool fine = false;
+        if (strcmp(item->string, "t_s") == 0 || strcmp(item->string, "tick") == 0) {
+            if (timed)
+                return bad(fault, ERR_MALFORMED, line->number, item->string,
+                           "the line has a time already: give t_s or tick");
+            timed = fine = true;
+            enum err e = read_time(item, hz, line, fault);
+            if (e != ERR_OK) return e;
+        }
+        for (size_t i = 0; i < 3; i++) {
+            if (strcmp(item->string, later[i]) == 0)
+                return bad(fault, ERR_UNSUPPORTED, line->number, item->string,
+                           "not yet in this version");
+            fine = fine || strcmp(item->string, known[i]) == 0;
+        }
+        if (!fine)
+            return bad(fault, ERR_MALFORMED, line->number, item->string,
+                       "unknown; there are t_s or tick, pose, place, face");
+    }
+    if (!timed)
+        return fault_set(fault, ERR_MALFORMED, "script line %u: t_s is missing", line->number);
+    return ERR_OK;
+}
+
+static int by_tick(const void *a, const void *b)
+{
+    const struct script_line *x = a, *y = b;
+    if (x->tick != y->tick) return x->tick < y->tick ? -1 : 1;
+    return x->number < y->number ? -1 : 1;
+}
+
+void script_free(struct script *s)
+{
+    for (size_t i = 0; i < s->line_count; i++)
+        cJSON_Delete(s->lines[i].json);
+    free(s->lines);
+    *s = (struct script){0};
+}
+
+static bool is_blank(const char *text, size_t size)
+{
+    for (size_t i = 0; i < size; i++)
+        if (text[i] != ' ' && text[i] != '\t' && text[i] != '\r') return false;
+    return true;
+}
+
+static enum err add_line(struct script *s, size_t *capacity, const char *text, size_t size,
+                         uint32_t number, uint32_t hz, struct fault *fault)
+{
+    struct json_limits limits = json_limits_for(LINE_BYTES_MAX);
+    struct script_line line = {.number = number};
+    struct fault inner = {0};
+    if (is_blank(text, size)) return ERR_OK;
+    if (s->line_count == *capacity) {
+        size_t more = *capacity ? *capacity * 2 : 64;
+        struct script_line *grown = realloc(s->lines, more * sizeof *grown);
+        if (!grown) return fault_set(fault, ERR_MEMORY, "no memory for the script");
+        s->lines = grown;
+        *capacity = more;
+    }
+    enum err e = json_parse(text, size, &limits, &line.json, &inner);
+    if (e != ERR_OK) return fault_set(fault, e, "script line %u: %.300s", number, inner.line);
+    s->lines[s->line_count++] = line;
+    return check_line(&s->lines[s->line_count - 1], hz, fault);
+}
+
+enum err script_read(const char *text, size_t size_bytes, uint32_t hz, struct script *out,
+                     struct fault *fault)
+{
+    CHECK(hz >= 1);
+    CHECK(hz <= SCRIPT_HZ_MAX);
+    struct script s = {0};
+    size_t capacity = 0;
+    uint32_t number = 0;
+    enum err e = ERR_OK;
+    if (size_bytes > SCRIPT_BYTES_MAX)
+        return fault_set(fault, ERR_LIMIT, "a script has at most %d bytes", SCRIPT_BYTES_MAX);
+    for (size_t at = 0; e == ERR_OK && at < size_bytes;) {
+        const char *end = memchr(text + at, '\n', size_bytes - at);
+        size_t size = end ? (size_t)(end - text) - at : size_bytes - at;
+        if (++number > SCRIPT_LINES_MAX)
+            e = fault_set(fault, ERR_LIMIT, "a script has at most %d lines", SCRIPT_LINES_MAX);
+        else
+            e = add_line(&s, &capacity, text + at, size, number, hz, fault);
+        at += size + 1;
+    }
+    if (e != ERR_OK) {
+        script_free(&s);
+        return e;
+    }
+    if (s.line_count > 1) qsort(s.lines, s.line_count, sizeof *s.lines, by_tick);
+    *out = s;
+    return ERR_OK;
+}
+
+static enum err apply_pose(const struct script_line *line, const cJSON *json,
+                           struct input_desk *desk, struct body *b, struct fault *fault)
+{
+    struct fault inner = {0};
+    enum err e = pose_message_from_json(json, &desk->message.pose, &inner);
+    if (e == ERR_OK) e = input_pose(desk, b, &desk->message.pose, &inner);
+    if (e != ERR_OK) return fault_set(fault, e, "script line %u: %.300s", line->number, inner.line);
+    return ERR_OK;
+}
+
+static enum err apply_face(const struct script_line *line, const cJSON *json, struct body *b,
+                           struct fault *fault)
+{
+    if (!cJSON_IsObject(json))
+        return bad(fault, ERR_MALFORMED, line->number, "face", "must be {SHAPE: weight}");
+    for (const cJSON *item = json->child; item; item = item->next) {
+        struct fault inner = {0};
+        struct input_value value = {0};
+        uint32_t shape;
+        enum err e =
+            lookup_name(b->options.model, LOOKUP_SHAPE, item->string, "face", &shape, &inner);
+        if (e != ERR_OK)
+            return fault_set(fault, e, "script line %u: %.300s", line->number, inner.line);
+        value.value = (float)item->valuedouble;
+        if (!cJSON_IsNumber(item) || !(fabsf(value.value) <= 2) || shape > UINT16_MAX)
+            return bad(fault, ERR_MALFORMED, line->number, item->string,
+                       "must be a weight, -2 .. 2");
+        value.id = (uint16_t)shape;
+        e = input_face(b, &value, 1, fault);
+        if (e != ERR_OK) return e;
+    }
+    return ERR_OK;
+}
+
+static bool read_floats(const cJSON *json, float *out, int count)
+{
+    const cJSON *item = cJSON_IsArray(json) ? json->child : NULL;
+    for (int i = 0; i < count; i++, item = item->next) {
+        if (!cJSON_IsNumber(item) || !isfinite((float)item->valuedouble)) return false;
+        out[i] = (float)item->valuedouble;
+    }
+    return item == NULL;
+}
+
+static enum err apply_place(const struct script_line *line, const cJSON *json, struct body *b,
+                            struct fault *fault)
+{
+    struct input_place place = {0};
+    if (!cJSON_IsObject(json))
+        return bad(fault, ERR_MALFORMED, line->number, "place", "must be an object");
+    for (const cJSON *item = json->child; item; item = item->next) {
+        bool fine = cJSON_IsNumber(item) && isfinite((float)item->valuedouble);
+        if (strcmp(item->string, "position") == 0) {
+            place.fields |= INPUT_PLACE_POSITION;
+            fine = read_floats(item, place.position, 3);
+        } else if (strcmp(item->string, "yaw") == 0) {
+            place.fields |= INPUT_PLACE_YAW;
+            place.yaw_rad = (float)item->valuedouble;
+        } else if (strcmp(item->string, "scale") == 0) {
+            place.fields |= INPUT_PLACE_SCALE;
+            place.scale = (float)item->valuedouble;
+            fine = fine && place.scale > 0 && place.scale <= 1000;
+        } else {
+            return bad(fault, ERR_MALFORMED, line->number, item->string,
+                       "unknown; place has position, yaw, scale");
+        }
+        if (!fine)
+            return bad(fault, ERR_MALFORMED, line->number, item->string,
+                       "position is three numbers, yaw radians, scale above 0 and at most 1000");
+    }
+    input_place(b, &place);
+    return ERR_OK;
+}
+
+enum err script_apply(const struct script_line *line, struct input_desk *desk, struct body *b,
+                      struct fault *fault)
+{
+    enum err e = ERR_OK;
+    for (const cJSON *item = line->json->child; e == ERR_OK && item; item = item->next) {
+        if (strcmp(item->string, "pose") == 0)
+            e = apply_pose(line, item, desk, b, fault);
+        else if (strcmp(item->string, "place") == 0)
+            e = apply_place(line, item, b, fault);
+        else if (strcmp(item->string, "face") == 0)
+            e = apply_face(line, item, b, fault);
+    }
+    return e;
+}
