@@ -1,0 +1,15 @@
+# cmake -DOUT=file.c -DFILES="a.html;b.js" -P embed.cmake: the files as arrays, so that the program
+# needs no folder beside it for its own pages.
+set(text "#include \"server/api/pages.h\"\n\n")
+set(rows "")
+foreach(file IN LISTS FILES)
+  get_filename_component(name ${file} NAME)
+  string(MAKE_C_IDENTIFIER ${name} id)
+  file(READ ${file} hex HEX)
+  string(LENGTH "${hex}" length)
+  math(EXPR length "${length} / 2")
+  string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," bytes "${hex}")
+  string(APPEND text "static const unsigned char ${id}[] = {${bytes}};\n")
+  string(APPEND rows "    {\"${name}\", ${id}, ${length}},\n")
+endforeach()
+file(WRITE ${OUT} "${text}\nconst struct page pages[] = {\n${rows}    {0, 0, 0}};\n")

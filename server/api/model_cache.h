@@ -1,0 +1,17 @@
+#pragma once
+#include <stdbool.h>
+
+#include "common/err.h"
+#include "server/model/model_file.h"
+
+// Models for a server: a .sinew file is opened as it lies; anything else is baked once and kept
+// in FOLDER/cache under the hash of all that went in (the file, every file that its JSON names,
+// the program itself), so that a changed source or a newer program bakes anew. Blocking: background
+// pool or before the loop runs. A cache that cannot be written costs time, not the model.
+struct model_cache_result {
+    struct model_file *file; // one reference, the caller's
+    bool from_cache;
+    char still_reason[160]; // not "": nothing animates it, and why
+};
+MUST_CHECK enum err model_cache_open(const char *folder, const char *path,
+                                     struct model_cache_result *out, struct fault *fault);
