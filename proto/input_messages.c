@@ -20,9 +20,9 @@ const char *input_device_name(uint8_t id)
 
 bool input_device_find(const char *name, uint8_t *id)
 {
-    for (uint8_t i = 0; i < INPUT_DEVICE_COUNT; i++) {
+    for (int i = 0; i < INPUT_DEVICE_COUNT; i++) {
         if (strcmp(device_names[i], name) != 0) continue;
-        *id = i;
+        *id = (uint8_t)i;
         return true;
     }
     return false;

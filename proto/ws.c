@@ -6,6 +6,13 @@
 #include "common/check.h"
 #include "proto/wire.h"
 
+struct ws_limits ws_limits_for(enum ws_role role)
+{
+    // A server's peers send inputs; a client's send surfaces and frames in pieces.
+    if (role == WS_SERVER) return (struct ws_limits){65536, 64, 20};
+    return (struct ws_limits){1 << 20, 256, 100};
+}
+
 void ws_init(struct ws *ws, enum ws_role role, const struct ws_limits *limits)
 {
     *ws = (struct ws){.role = role, .limits = *limits, .header_need = 2};
@@ -169,6 +176,7 @@ static void ws_data(struct ws *ws, uint8_t *bytes, size_t count, struct ws_event
 void ws_next(struct ws *ws, uint8_t *bytes, size_t size_bytes, size_t *used_bytes,
              struct ws_event *out)
 {
+    CHECK(bytes != NULL || size_bytes == 0);
     size_t used = 0;
     *out = (struct ws_event){.kind = WS_NEED_MORE};
     *used_bytes = size_bytes;
@@ -190,7 +198,7 @@ void ws_next(struct ws *ws, uint8_t *bytes, size_t size_bytes, size_t *used_byte
     size_t count = size_bytes - used < left ? size_bytes - used : (size_t)left;
     *used_bytes = used + count;
     if (count == 0 && left > 0) return;
-    uint8_t *payload = bytes ? bytes + used : NULL;
+    uint8_t *payload = count ? bytes + used : ws->control; // an address, even of nothing
     if (ws->masked) ws_mask(payload, count, ws->mask, ws->frame_done);
     if (ws->opcode & 8 && count) memcpy(ws->control + ws->frame_done, payload, count);
     ws->frame_done += count;
@@ -258,7 +266,8 @@ size_t ws_close_write(uint8_t out[WS_CLOSE_BYTES_MAX], uint16_t code, const char
         while (length > 0 && ((uint8_t)reason[length] & 0xc0) == 0x80) // not inside a character
             length--;
     }
-    if (length) memcpy(payload + 2, reason, length);
+    for (size_t i = 0; i < length; i++)
+        payload[2 + i] = (uint8_t)reason[i];
     return ws_control_write(out, WS_CLOSE, payload, 2 + length, mask);
 }
 
@@ -272,8 +281,8 @@ static void base64(const uint8_t *bytes, size_t count, char *out)
                         (i + 2 < count ? bytes[i + 2] : 0u);
         *out++ = base64_digits[word >> 18];
         *out++ = base64_digits[word >> 12 & 63];
-        *out++ = i + 1 < count ? base64_digits[word >> 6 & 63] : '=';
-        *out++ = i + 2 < count ? base64_digits[word & 63] : '=';
+        *out++ = (char)(i + 1 < count ? base64_digits[word >> 6 & 63] : '=');
+        *out++ = (char)(i + 2 < count ? base64_digits[word & 63] : '=');
     }
     *out = 0;
 }
@@ -285,14 +294,14 @@ void ws_key(const uint8_t random[16], char out[WS_KEY_BYTES + 1])
 
 enum err ws_accept(const char *key, size_t key_bytes, char out[WS_ACCEPT_BYTES + 1])
 {
-    static const char guid[] = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"; // RFC 6455 1.3
+    static const uint8_t guid[36] = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"; // RFC 6455 1.3
     if (key_bytes != WS_KEY_BYTES) return ERR_MALFORMED;
     for (size_t i = 0; i < 22; i++)
         if (!key[i] || !strchr(base64_digits, key[i])) return ERR_MALFORMED;
     if (key[22] != '=' || key[23] != '=') return ERR_MALFORMED;
-    uint8_t text[WS_KEY_BYTES + sizeof guid - 1], digest[20];
+    uint8_t text[WS_KEY_BYTES + sizeof guid], digest[20];
     memcpy(text, key, WS_KEY_BYTES);
-    memcpy(text + WS_KEY_BYTES, guid, sizeof guid - 1);
+    memcpy(text + WS_KEY_BYTES, guid, sizeof guid);
     if (mbedtls_sha1_ret(text, sizeof text, digest) != 0) return ERR_UNSUPPORTED;
     base64(digest, sizeof digest, out);
     return ERR_OK;

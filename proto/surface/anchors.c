@@ -10,8 +10,8 @@ void surface_anchors_init(struct surface_anchors *a, void *memory, size_t vertex
 {
     CHECK((uintptr_t)memory % 16 == 0);
     *a = (struct surface_anchors){.rows = memory, .vertex_count = vertex_count};
-    for (uint8_t i = 0; i <= SURFACE_ANCHORS; i++)
-        a->slots[i] = i;
+    for (int i = 0; i <= SURFACE_ANCHORS; i++)
+        a->slots[i] = (uint8_t)i;
 }
 
 void surface_anchors_clear(struct surface_anchors *a)

@@ -25,8 +25,9 @@ enum {
     SURFACE_BITS_MIN = 10,
     SURFACE_BITS_MAX = 16,
     SURFACE_BITS_DEFAULT = 14,
-    SURFACE_ANCHORS = 4, // kept by encoder and decoder per actor, detail and quality
-    SURFACE_LANES = 16,  // vertices in one SoA block
+    SURFACE_ANCHORS = 4,       // kept by encoder and decoder per actor, detail and quality
+    SURFACE_LANES = 16,        // vertices in one SoA block
+    SURFACE_BLOCK_FLOATS = 96, // position[3][16], normal[3][16]
     SURFACE_RAW_VERTEX_BYTES = 24
 };
 

@@ -18,7 +18,7 @@ void surface_restore_plain(struct surface_row *deltas, const uint16_t *predictor
             d.position[k] = (uint16_t)(p[k] + payload_unzigzag16(z));
         }
         for (size_t k = 0; k < 2; k++)
-            d.normal[k] = (int8_t)(p[3 + k] + payload_unzigzag8(planes[(6 + k) * count + i]));
+            d.normal[k] = payload_wrap8(p[3 + k] + payload_unzigzag8(planes[(6 + k) * count + i]));
         deltas[i] = d;
     }
 }
@@ -36,7 +36,7 @@ bool surface_add_plain(const struct surface_decode_job *job, const struct surfac
             seen |= row.position[k];
         }
         for (int k = 0; k < 2; k++) {
-            row.normal[k] = (int8_t)(deltas[i].normal[k] + from->normal[k]);
+            row.normal[k] = payload_wrap8(deltas[i].normal[k] + from->normal[k]);
             normals_fit &= row.normal[k] != -128;
         }
         job->rows[i] = row;

@@ -23,7 +23,7 @@ void surface_delta_plain(const struct surface_encode_job *job, struct surface_ro
         for (int k = 0; k < 3; k++)
             d.position[k] = (uint16_t)(row->position[k] - from->position[k]);
         for (int k = 0; k < 2; k++)
-            d.normal[k] = (int8_t)(row->normal[k] - from->normal[k]);
+            d.normal[k] = payload_wrap8(row->normal[k] - from->normal[k]);
         job->current[i] = *row;
         deltas[i] = d;
     }
@@ -107,7 +107,7 @@ void surface_encode_raw(const float *blocks, const uint32_t *lanes, size_t verte
                         uint8_t *out)
 {
     for (size_t i = 0; i < vertex_count; i++, out += SURFACE_RAW_VERTEX_BYTES) {
-        const float *lane = blocks + (size_t)(lanes[i] / SURFACE_LANES) * (6 * SURFACE_LANES) +
+        const float *lane = blocks + (size_t)(lanes[i] / SURFACE_LANES) * SURFACE_BLOCK_FLOATS +
                             lanes[i] % SURFACE_LANES;
         for (size_t k = 0; k < 6; k++) {
             float value = lane[k * SURFACE_LANES];

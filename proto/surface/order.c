@@ -27,6 +27,9 @@ enum err surface_order_make(const uint32_t *indices, size_t index_count, size_t 
 
 // One try of an order; memory for it is taken once.
 struct order_trial {
+    const uint32_t *source_indices, *source_weld; // what is tried: borrowed
+    const struct surface_row *rest;
+    size_t index_count, vertex_count;
     struct surface_packer *packer;
     uint32_t *place, *indices, *weld, *first_at; // [vertex] -> place; indices and weld by place
     uint16_t *predictors;
@@ -35,8 +38,9 @@ struct order_trial {
     void *memory[7];
 };
 
-static enum err trial_open(struct order_trial *t, size_t index_count, size_t vertex_count)
+static enum err trial_open(struct order_trial *t)
 {
+    size_t index_count = t->index_count, vertex_count = t->vertex_count;
     size_t sizes[7] = {vertex_count * 4,
                        index_count * 4,
                        vertex_count * 4,
@@ -66,10 +70,10 @@ static void trial_close(struct order_trial *t)
         free(t->memory[i]);
 }
 
-static enum err trial_size(struct order_trial *t, const uint32_t *indices, size_t index_count,
-                           const uint32_t *weld, const struct surface_row *rest,
-                           size_t vertex_count, const uint32_t *order, size_t *size_bytes)
+static enum err trial_size(struct order_trial *t, const uint32_t *order, size_t *size_bytes)
 {
+    const uint32_t *indices = t->source_indices, *weld = t->source_weld;
+    size_t index_count = t->index_count, vertex_count = t->vertex_count;
     for (size_t i = 0; i < vertex_count; i++)
         t->place[order[i]] = (uint32_t)i;
     for (size_t i = 0; i < index_count; i++)
@@ -86,7 +90,7 @@ static enum err trial_size(struct order_trial *t, const uint32_t *indices, size_
                                          vertex_count, t->predictors);
     if (e) return e;
     struct surface_encode_job job = {.level = SIMD_PLAIN,
-                                     .lane_rows = rest,
+                                     .lane_rows = t->rest,
                                      .lanes = order,
                                      .vertex_count = vertex_count,
                                      .predictors = t->predictors,
@@ -101,15 +105,19 @@ static enum err trial_size(struct order_trial *t, const uint32_t *indices, size_
 enum err surface_order_choose(const uint32_t *indices, size_t index_count, const uint32_t *weld,
                               const struct surface_row *rest, size_t vertex_count, uint32_t *order)
 {
-    struct order_trial t = {0};
+    struct order_trial t = {.source_indices = indices,
+                            .source_weld = weld,
+                            .rest = rest,
+                            .index_count = index_count,
+                            .vertex_count = vertex_count};
     size_t local = 0, source = 0;
     uint32_t *same = malloc((vertex_count + 1) * sizeof *same);
-    enum err e = same ? trial_open(&t, index_count, vertex_count) : ERR_MEMORY;
+    enum err e = same ? trial_open(&t) : ERR_MEMORY;
     for (size_t v = 0; same && v < vertex_count; v++)
         same[v] = (uint32_t)v;
     if (!e) e = surface_order_make(indices, index_count, vertex_count, order);
-    if (!e) e = trial_size(&t, indices, index_count, weld, rest, vertex_count, order, &local);
-    if (!e) e = trial_size(&t, indices, index_count, weld, rest, vertex_count, same, &source);
+    if (!e) e = trial_size(&t, order, &local);
+    if (!e) e = trial_size(&t, same, &source);
     if (!e && source <= local && vertex_count) memcpy(order, same, vertex_count * sizeof *order);
     trial_close(&t);
     free(same);

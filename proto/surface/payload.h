@@ -11,6 +11,12 @@
 enum { PAYLOAD_HEAD_BYTES = 4 };
 enum payload_packing { PAYLOAD_STORED, PAYLOAD_ZSTD };
 
+// The signed byte that a sum wraps to.
+static inline int16_t payload_wrap8(int value)
+{
+    int low = value & 0xff;
+    return (int16_t)(low < 128 ? low : low - 256);
+}
 static inline uint16_t payload_zigzag16(uint16_t r)
 {
     return (uint16_t)(r << 1 ^ (r & 0x8000 ? 0xffff : 0));
@@ -41,7 +47,7 @@ static inline void payload_channels(const struct surface_row *row, int16_t out[5
 static inline void payload_predict(const struct surface_row *at, const uint16_t *back,
                                    enum surface_predictor predictor, int16_t out[5])
 {
-    int16_t parents[4][5];
+    int16_t parents[4][5] = {{0}};
     const uint16_t *use = predictor == SURFACE_MEAN ? back : back + 4;
     int parent_count = predictor == SURFACE_MEAN ? 4 : 3;
     for (int j = 0; j < parent_count; j++)

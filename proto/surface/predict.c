@@ -47,6 +47,11 @@ static void others(const struct fans *f, uint32_t t, size_t v, uint32_t out[2])
     out[1] = c[2] == v ? c[1] : c[2];
 }
 
+static bool earlier(uint32_t w, size_t v)
+{
+    return w < v && v - w <= BACK_MAX;
+}
+
 // Nearest earlier neighbours, latest first, without repeats.
 static int nearest(const struct fans *f, size_t v, uint32_t out[4])
 {
@@ -56,7 +61,7 @@ static int nearest(const struct fans *f, size_t v, uint32_t out[4])
         others(f, f->triangles[f->first[v] + i], v, pair);
         for (int e = 0; e < 2; e++) {
             uint32_t w = pair[e];
-            if (w >= v || v - w > BACK_MAX) continue;
+            if (!earlier(w, v)) continue;
             int at = 0;
             while (at < n && out[at] > w)
                 at++;
@@ -71,35 +76,39 @@ static int nearest(const struct fans *f, size_t v, uint32_t out[4])
 }
 
 // The best a, b, c with triangles (v, a, b) and (a, b, c), all earlier: the latest ones.
-static bool parallelogram(const struct fans *f, size_t v, uint32_t best[3])
+struct quad {
+    uint32_t a, b, c;
+    uint64_t sum; // 0: none yet
+};
+
+// Tries the triangles at `a` that have the edge (a, b).
+static void across(const struct fans *f, size_t v, uint32_t a, uint32_t b, struct quad *best)
 {
-    uint64_t best_sum = 0;
-    bool found = false;
-    for (size_t i = 0; i < fan_size(f, v); i++) {
-        uint32_t edge[2], far[2];
-        others(f, f->triangles[f->first[v] + i], v, edge);
-        if (edge[0] >= v || edge[1] >= v) continue;
-        for (size_t k = 0; k < fan_size(f, edge[0]); k++) {
-            others(f, f->triangles[f->first[edge[0]] + k], edge[0], far);
-            if (far[0] != edge[1] && far[1] != edge[1]) continue;
-            uint32_t c = far[0] == edge[1] ? far[1] : far[0];
-            if (c >= v || v - c > BACK_MAX || v - edge[0] > BACK_MAX || v - edge[1] > BACK_MAX)
-                continue;
-            uint64_t sum = (uint64_t)edge[0] + edge[1] + c + 1;
-            if (sum <= best_sum) continue;
-            best_sum = sum;
-            best[0] = edge[0] > edge[1] ? edge[0] : edge[1];
-            best[1] = edge[0] > edge[1] ? edge[1] : edge[0];
-            best[2] = c;
-            found = true;
-        }
+    for (size_t k = 0; k < fan_size(f, a); k++) {
+        uint32_t far[2];
+        others(f, f->triangles[f->first[a] + k], a, far);
+        if (far[0] != b && far[1] != b) continue;
+        uint32_t c = far[0] == b ? far[1] : far[0];
+        uint64_t sum = (uint64_t)a + b + c + 1;
+        if (!earlier(c, v) || sum <= best->sum) continue;
+        *best = (struct quad){a > b ? a : b, a > b ? b : a, c, sum};
     }
-    return found;
+}
+
+static struct quad parallelogram(const struct fans *f, size_t v)
+{
+    struct quad best = {0};
+    for (size_t i = 0; i < fan_size(f, v); i++) {
+        uint32_t edge[2];
+        others(f, f->triangles[f->first[v] + i], v, edge);
+        if (earlier(edge[0], v) && earlier(edge[1], v)) across(f, v, edge[0], edge[1], &best);
+    }
+    return best;
 }
 
 static void predictor_of(const struct fans *f, const uint32_t *weld, size_t v, uint16_t out[8])
 {
-    uint32_t near[4], quad[3];
+    uint32_t near[4];
     size_t parents[7];
     if (weld && weld[v] < v && v - weld[v] <= BACK_MAX) {
         for (int k = 0; k < 7; k++)
@@ -112,9 +121,10 @@ static void predictor_of(const struct fans *f, const uint32_t *weld, size_t v, u
             {0}, {0, 0, 0, 0}, {0, 0, 1, 1}, {0, 1, 2, 0}, {0, 1, 2, 3}};
         for (int k = 0; k < 4; k++)
             parents[k] = n ? near[spread[n][k]] : SIZE_MAX;
-        bool whole = parallelogram(f, v, quad);
-        for (int k = 0; k < 3; k++)
-            parents[4 + k] = whole ? quad[k] : parents[0]; // a + a - a
+        struct quad q = parallelogram(f, v);
+        parents[4] = q.sum ? q.a : parents[0];
+        parents[5] = q.sum ? q.b : parents[0]; // a + a - a
+        parents[6] = q.sum ? q.c : parents[0];
     }
     for (int k = 0; k < 7; k++)
         out[k] = (uint16_t)(parents[k] == SIZE_MAX ? v + 1 : v - parents[k]);

@@ -64,10 +64,11 @@ void surface_quantise_plain(const float *blocks, size_t block_count,
                             struct surface_limits *limits)
 {
     float scale = 1.0f / grid->step, top = (float)((1 << grid->bits) - 1);
-    for (size_t b = 0; b < block_count; b++, blocks += 6 * SURFACE_LANES, rows += SURFACE_LANES) {
-        for (int i = 0; i < SURFACE_LANES; i++) {
+    for (size_t b = 0; b < block_count;
+         b++, blocks += SURFACE_BLOCK_FLOATS, rows += SURFACE_LANES) {
+        for (size_t i = 0; i < SURFACE_LANES; i++) {
             struct surface_row row = {0};
-            for (int k = 0; k < 3; k++) {
+            for (size_t k = 0; k < 3; k++) {
                 float p = blocks[k * SURFACE_LANES + i];
                 float t = (p - grid->origin[k]) * scale;
                 if (t < -0.5f || t > top + 0.5f) limits->inside = false;
@@ -75,8 +76,8 @@ void surface_quantise_plain(const float *blocks, size_t block_count,
                 if (p > limits->high[k]) limits->high[k] = p;
                 row.position[k] = on_grid(t, top);
             }
-            const float *n = blocks + 3 * SURFACE_LANES + i;
-            float normal[3] = {n[0], n[SURFACE_LANES], n[2 * SURFACE_LANES]};
+            const float *n = blocks + SURFACE_BLOCK_FLOATS / 2 + i;
+            float normal[3] = {n[0], n[SURFACE_LANES], n[(size_t)2 * SURFACE_LANES]};
             surface_normal_pack(normal, row.normal);
             rows[i] = row;
         }

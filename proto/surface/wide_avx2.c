@@ -60,7 +60,7 @@ void surface_quantise_avx2(const float *blocks, size_t block_count, const struct
         high[k] = _mm256_set1_ps(limits->high[k]);
     }
     for (size_t half = 0; half < block_count * 2; half++) {
-        const float *lane = blocks + (half / 2) * (6 * SURFACE_LANES) + (half & 1) * 8;
+        const float *lane = blocks + (half / 2) * SURFACE_BLOCK_FLOATS + (half & 1) * 8;
         __m256i on[3];
         for (int k = 0; k < 3; k++) {
             __m256 p = _mm256_loadu_ps(lane + (size_t)k * SURFACE_LANES);
@@ -132,17 +132,17 @@ void surface_delta_avx2(const struct surface_encode_job *job, struct surface_row
 static inline void transpose(__m128i r[8])
 {
     __m128i a[8], b[8];
-    for (int i = 0; i < 4; i++) {
+    for (size_t i = 0; i < 4; i++) {
         a[2 * i] = _mm_unpacklo_epi16(r[2 * i], r[2 * i + 1]);
         a[2 * i + 1] = _mm_unpackhi_epi16(r[2 * i], r[2 * i + 1]);
     }
-    for (int i = 0; i < 2; i++) {
+    for (size_t i = 0; i < 2; i++) {
         b[4 * i] = _mm_unpacklo_epi32(a[4 * i], a[4 * i + 2]);
         b[4 * i + 1] = _mm_unpackhi_epi32(a[4 * i], a[4 * i + 2]);
         b[4 * i + 2] = _mm_unpacklo_epi32(a[4 * i + 1], a[4 * i + 3]);
         b[4 * i + 3] = _mm_unpackhi_epi32(a[4 * i + 1], a[4 * i + 3]);
     }
-    for (int i = 0; i < 4; i++) {
+    for (size_t i = 0; i < 4; i++) {
         r[2 * i] = _mm_unpacklo_epi64(b[i], b[4 + i]);
         r[2 * i + 1] = _mm_unpackhi_epi64(b[i], b[4 + i]);
     }
@@ -189,9 +189,9 @@ static inline void gather_rows(const uint8_t *planes, size_t count, size_t i, __
         halves[0][k] = _mm_unpacklo_epi8(low, high);
         halves[1][k] = _mm_unpackhi_epi8(low, high);
     }
-    for (int h = 0; h < 2; h++) {
+    for (size_t h = 0; h < 2; h++) {
         transpose(halves[h]);
-        for (int k = 0; k < 8; k++) {
+        for (size_t k = 0; k < 8; k++) {
             __m128i z = halves[h][k], odd = _mm_and_si128(z, _mm_set1_epi16(1));
             rows[8 * h + k] =
                 _mm_xor_si128(_mm_srli_epi16(z, 1), _mm_sub_epi16(_mm_setzero_si128(), odd));
