@@ -375,7 +375,7 @@ def turn(sk, s0):
         for s in (1, -1):
             p.arm(s, down=69, swing=5 + 9 * s * s0 + 4 * wave(u, 0.1), elbow=24 + 5 * wave(2 * u, 0.3), twist=6, hand=(0, 4, -4), shrug=0.5)
             p.fingers(s, 17)
-        g.foot(p, 1, a if s0 > 0 else a + 0.5 if False else a)
+        g.foot(p, 1, a)
         g.foot(p, -1, a + 0.5)
         return p
     return Clip("TurnLeft" if s0 > 0 else "TurnRight", sk, g.T, True, make, turn=90.0 * s0, gait=g)
@@ -566,7 +566,7 @@ def dance(sk):
                 n = np.floor((done + (1 if s > 0 else 0)) / 2)
                 ang = 360 / 4 * n
                 if mine:
-                    ang = ang + 90 * float(smooth(f)) if True else ang
+                    ang = ang + 90 * float(smooth(f))
                     y = 0.05 * np.sin(np.pi * f)
                 else:
                     y = 0.0

@@ -82,7 +82,6 @@ def dress(v, f, tags, nrm, w):
     fs = f[has("torso", "sleeve", "cuff")]
     sv, sf, src = shell(v, fs, nrm, off)
     # a short skirt grows from the waist's border
-    hem = (sv[:, 1] < 0.86) & (np.abs(sv[:, 0]) < 0.3)
     sv2, sf2, src2, down = _skirt(v, f, tags, nrm, off)
     uv = cylinder_uv(sv, sf, 1, scale=(1, 1.0), shift=(0, -0.55))
     sleeve = (np.abs(sv[sf][:, :, 0]).max(1) > 0.150)
@@ -185,10 +184,10 @@ def _skirt_part(v, f, src, down, w):
     ws = w[src].copy()
     leg = np.zeros_like(ws)
     s = ramp(v[:, 0], -0.09, 0.09)
-    leg[:, sk.index["leftUpperLeg"]] = s * 0.62
-    leg[:, sk.index["rightUpperLeg"]] = (1 - s) * 0.62
-    leg[:, sk.index["hips"]] = 0.38
-    k = smooth(down * 0.9)[:, None]
+    leg[:, sk.index["leftUpperLeg"]] = s * 0.86
+    leg[:, sk.index["rightUpperLeg"]] = (1 - s) * 0.86
+    leg[:, sk.index["hips"]] = 0.14
+    k = smooth(down * 1.1)[:, None]
     ws = ws * (1 - k) + leg * k
     uv = cylinder_uv(v, f, 1, shift=(0, -0.55))
     p = Part("tunic", v, f, uv, ws, "skirt", group="tunic")
@@ -215,7 +214,7 @@ def band(p, out, half, thick):
     for a, b in zip(rows, rows[1:] + rows[:1]):
         m.bridge(a, b, "band")
     f = np.array(m.f)
-    return np.array(m.v), f[:, ::-1] if False else f
+    return np.array(m.v), f
 
 
 def outward(v, f, centre=None):
@@ -283,7 +282,7 @@ def scarf(sk):
     k = 0.25 + 0.35 * ramp(v[:, 1], 1.19, 1.26)
     w[:, sk.index["neck"]] = k
     w[:, sk.index["upperChest"]] = 1 - k
-    uv = np.stack([np.repeat(a / (2 * np.pi), seg), np.tile(np.arange(seg) / seg, n)], 1)
+    uv = np.stack([np.repeat(a / (2 * np.pi), seg), np.tile(0.2 + 0.4 * np.arange(seg) / seg, n)], 1)
     parts = [Part("scarf", v, f, uv, w, "scarf")]
     for name, top, x0, x1, end, wide in (("scarfFront", 1.205, 0.026, 0.052, 0.965, 0.030), ("scarfBack", 1.200, -0.012, -0.050, 1.035, 0.027)):
         t = np.linspace(0, 1, 16)

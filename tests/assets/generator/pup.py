@@ -4,10 +4,11 @@ import clothes
 import gltf
 import head
 import mira
+import textures
 import weights
 from clips import Clip, Pose, wave
 from clothes import Part, outward
-from maths import Mesh, average, ball, bump, cone, ellipsoid, euler, join, length, neighbours, normals, project, qmul, quat, ramp, smooth, spline, subdivide, unit, vec
+from maths import Mesh, average, ball, bump, cone, ellipsoid, euler, join, length, neighbours, normals, project, qmul, quat, ramp, shoot, smooth, spline, subdivide, unit, vec
 from skeleton import Skeleton
 
 X, Y, Z = vec(1, 0, 0), vec(0, 1, 0), vec(0, 0, 1)
@@ -172,7 +173,29 @@ def flat(material, v, f, w, kind):
     return Part(material, v, outward(v, f), np.full((len(v), 2), 0.5), w, kind)
 
 
-MATERIALS = {"fur": ("#D9955A", 0.9, None), "cream": ("#FBEBD2", 0.9, None), "dark": ("#5A3423", 0.9, None), "nose": ("#2B1B1A", 0.35, None),
+def coat():
+    """Left half: the body from the side; right half: the face from the front."""
+    n = 512
+    u, v = textures._field(n)
+    tan, cream = np.array((0.86, 0.58, 0.34)), (0.99, 0.93, 0.83)
+    img = np.ones((n, n, 3)) * tan
+    z, y = u / 0.5 * 0.70 - 0.30, 0.54 - 0.54 * v
+    wob = 0.006 * np.sin(z * 60) + 0.004 * np.sin(z * 131 + 1)
+    side = ramp(0.222 + wob - y, -0.004, 0.004) * ramp(y, 0.168, 0.182) * ramp(np.abs(z - 0.01), 0.125, 0.105)
+    side = np.maximum(side, ramp(0.046 + 0.004 * np.sin(z * 150) - y, -0.002, 0.002))
+    side = np.maximum(side, ramp(y + 0.25 * (z + 0.26) - 0.462, -0.003, 0.003) * ramp(z, -0.19, -0.205))
+    side = np.maximum(side, ramp(z - 0.160 + 0.10 * (y - 0.30), -0.006, 0.006) * ramp(y, 0.375, 0.350) * ramp(y, 0.195, 0.215))
+    side = np.maximum(side, ramp(y, 0.372, 0.352) * ramp(z, 0.196, 0.215) * ramp(y, 0.32, 0.34))
+    x, y = (u - 0.5) / 0.5 * 0.26 - 0.13, 0.56 - 0.26 * v
+    r = np.hypot(x / 0.076, (y - 0.385) / 0.044)
+    front = ramp(r, 1.04, 0.96)
+    front = np.maximum(front, ramp(np.abs(x) - (0.009 + 0.016 * smooth((y - 0.43) / 0.06) * ramp(y, 0.525, 0.49)), 0.002, -0.002) * ramp(y, 0.522, 0.512))
+    k = np.where(u < 0.5, side, front)
+    img = textures._mix(img, cream, k)
+    return textures.png(img)
+
+
+MATERIALS = {"fur": ("#FFFFFF", 0.9, "coat"), "cream": ("#FBEBD2", 0.9, None), "dark": ("#5A3423", 0.9, None), "nose": ("#2B1B1A", 0.35, None),
              "eye": ("#2A1710", 0.15, None), "light": ("#FFFFFF", 0.2, None), "collar": ("#1F7C82", 0.6, None), "gold": ("#E2AE4A", 0.35, None)}
 
 
@@ -180,20 +203,16 @@ def parts(sk):
     v, f, tag = body()
     w = skin_weights(v, f, sk)
     c = v[f].mean(1)
-    cream = (c[:, 1] < 0.035) | ((tag == "head") & (c[:, 2] > 0.262) & (c[:, 1] < 0.428)) | ((tag == "body") & (c[:, 1] < 0.225)) | \
-        ((tag == "neck") & (c[:, 2] > 0.150) & (c[:, 1] < 0.36)) | ((tag == "tail") & (c[:, 1] > 0.462)) | \
-        ((tag == "head") & (np.abs(c[:, 0]) < 0.020) & (c[:, 2] > 0.20))
-    out = []
-    for name, sel in (("fur", ~cream), ("cream", cream)):
-        p = Part(name, v, f[sel], np.full((len(v), 2), 0.5), w, "body")
-        p.full = f
-        out.append(p)
+    uv = np.stack([0.5 * (v[:, 2] + 0.30) / 0.70, (0.54 - v[:, 1]) / 0.54], 1)[f]
+    brow = (tag == "head") & (v[f][:, :, 2].min(1) > 0.185)  # the face is painted from the front
+    uv[brow] = np.stack([0.5 + 0.5 * (v[:, 0] + 0.13) / 0.26, (0.56 - v[:, 1]) / 0.26], 1)[f[brow]]
+    out = [Part("fur", v, f, uv, w, "body")]
     for s, side in ((1, "left"), (-1, "right")):
         rh = lambda n: weights.rigid(n, sk, "head")
-        ev, ef = sphere((s * 0.050, 0.438, 0.270), 0.0235, squash=(0.92, 1.12, 0.7))
+        ev, ef = sphere((s * 0.050, 0.440, 0.2715), 0.0240, squash=(0.90, 1.15, 0.85))
         out.append(flat("eye", ev, ef, rh(len(ev)), "eye"))
-        for dx, dy, r in ((0.007, 0.010, 0.0075), (-0.006, -0.009, 0.0035)):
-            lv, lf = sphere((s * 0.050 + dx, 0.438 + dy, 0.2835), r, 10, 6, (1, 1, 0.5))
+        for dx, dy, r in ((0.006, 0.010, 0.0062), (-0.005, -0.009, 0.0030)):
+            lv, lf = sphere((s * 0.050 + dx, 0.440 + dy, 0.2895), r, 10, 6, (1, 1, 0.5))
             out.append(flat("light", lv, lf, rh(len(lv)), "eye"))
         bv, bf = sphere((s * 0.048, 0.476, 0.262), 0.011, 10, 6, (1.3, 0.62, 0.6))
         out.append(flat("cream", bv, bf, rh(len(bv)), "eye"))
@@ -213,14 +232,12 @@ def parts(sk):
     nv, nf = sphere((0, 0.418, 0.350), 0.0185, squash=(1.15, 0.8, 0.75))
     out.append(flat("nose", nv, nf, weights.rigid(len(nv), sk, "head"), "nose"))
     # the mouth: a smile under the nose
-    q = np.stack([np.linspace(-0.030, 0.030, 13), 0.384 + 0.010 * np.abs(np.cos(np.linspace(-1, 1, 13) * np.pi)) * 0 + 0.012 * (np.linspace(-1, 1, 13) ** 2) - 0.004 * np.exp(-(np.linspace(-1, 1, 13) / 0.2) ** 2) * -1,
-                  np.full(13, 0.4)], 1)
-    d = np.tile(vec(0, 0, -1.0), (13, 1))
-    from maths import shoot
-    hit = shoot(field, q * (1, 1, 0) + vec(0, 0, 0.25), np.tile(Z, (13, 1)), 0.2)
+    k = np.linspace(-1, 1, 15)
+    q = np.stack([0.032 * k, 0.384 - 0.010 * np.sin(np.pi * np.abs(k)) + 0.004 * np.abs(k), 0 * k + 0.4], 1)
+    hit = shoot(field, q * (1, 1, 0) + vec(0, 0, 0.25), np.tile(Z, (15, 1)), 0.2)
     tan = unit(np.gradient(hit, axis=0))
     up = unit(np.cross(Z, tan))
-    mv, mf, _ = head.tube(hit + (0, 0, 0.0004), np.full(13, 0.0022), np.full(13, 0.0022), up, np.cross(tan, up), 6)
+    mv, mf, _ = head.tube(hit + (0, 0, 0.0004), np.full(15, 0.0022), np.full(15, 0.0022), up, np.cross(tan, up), 6)
     out.append(flat("nose", mv, mf, weights.rigid(len(mv), sk, "head"), "mouth"))
     # collar with a tag
     cc, ax = vec(0, 0.362, 0.152), unit(vec(0, 0.72, 0.62))
@@ -361,7 +378,7 @@ def make():
              gait("Walk", sk, 24, 0.42, 0.66, 0.045, {(L, H): 0.0, (L, F): 0.75, (R, H): 0.5, (R, F): 0.25}, walk_body),
              gait("Run", sk, 13, 1.15, 0.36, 0.070, {(L, H): 0.0, (R, H): 0.90, (L, F): 0.52, (R, F): 0.42}, run_body),
              Clip("Jump", sk, 38 / 30, False, jump)]
-    glb = mira.pack("Pup", MATERIALS, sk, ps, [], clips, {})
+    glb = mira.pack("Pup", MATERIALS, sk, ps, [], clips, {"coat": coat()})
     rig = {"sinew_rig": 1, "source": "pup.glb", "unit_m": 1.0,
            "extras": [{"type": "jiggle", "name": "belly", "joint": "spine", "radius_m": 0.10, "frequency_hz": 4.0, "damping_ratio": 0.25, "amount": 0.8}],
            "springs": [{"name": n, "joints": [{"node": j, "hitRadius": 0.01, "stiffness": k, "gravityPower": g, "gravityDir": [0, -1, 0], "dragForce": 0.4} for j in js], "colliders": []}

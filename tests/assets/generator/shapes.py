@@ -340,12 +340,12 @@ def _variants(p):
     upper = 1 - ramp(ax, 0.30, 0.42)
     D = {}
     D["bodyHeavy"] = limbs(0.016 + 0.030 * belly * (0.55 + 0.75 * front) + 0.012 * low, 0.006 + 0.008 * upper, 0.007 + 0.013 * thigh)
-    D["bodyThin"] = limbs(-0.006 - 0.010 * belly - 0.004 * low, -0.0035 - 0.003 * upper, -0.005 - 0.005 * thigh)
+    D["bodyThin"] = limbs(-0.007 - 0.013 * belly - 0.005 * low, -0.0045 - 0.004 * upper, -0.006 - 0.008 * thigh)
     D["bodyTall"] = limbs(-0.004 - 0.003 * belly, -0.003, -0.005)
-    D["bodyBroad"] = np.stack([np.sign(x) * torso * ramp(ax, 0, 0.12) * (0.012 + 0.012 * chest), 0 * x, 0 * x], 1) + limbs(0 * x, 0.004, 0.003)
+    D["bodyBroad"] = np.stack([np.sign(x) * torso * ramp(ax, 0, 0.12) * (0.018 + 0.020 * chest), 0 * x, 0 * x], 1) + limbs(0 * x, 0.006, 0.005)
     delt = bump(ax - 0.165, 0.075)
     bic = bump(ax - 0.25, 0.08)
-    D["bodyMuscular"] = limbs(0.013 * chest * (0.7 + 0.5 * front) - 0.004 * belly, 0.010 * delt + 0.009 * bic + 0.003, 0.004 + 0.007 * thigh + 0.003 * shin)
+    D["bodyMuscular"] = limbs(0.018 * chest * (0.7 + 0.5 * front) - 0.006 * belly, 0.015 * delt + 0.014 * bic + 0.005, 0.006 + 0.011 * thigh + 0.004 * shin)
     if head_only or hairy:
         near = lambda c, r: np.exp(-(length(v * vec(1, 1, 1) * np.where(x[:, None] < 0, FLIP, 1) - vec(*c)) / r) ** 2)
         side = np.sign(x)
