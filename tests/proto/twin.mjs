@@ -6,6 +6,7 @@ import { pathToFileURL } from 'node:url';
 
 const [bundle, golden] = process.argv.slice(2);
 const p = await import(pathToFileURL(bundle).href);
+await p.zstdReady();
 let failures = 0;
 const expect = (what, good) => {
   if (!good) {

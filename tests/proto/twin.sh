@@ -7,7 +7,7 @@ if ! command -v node >/dev/null 2>&1; then
     echo "skipped: no node"
     exit 77
 fi
-if [ ! -d "$web/node_modules/fzstd" ] || [ ! -d "$web/node_modules/esbuild" ]; then
+if [ ! -d "$web/node_modules/zstddec" ] || [ ! -d "$web/node_modules/esbuild" ]; then
     echo "skipped: no npm packages in client/web (npm ci there)"
     exit 77
 fi

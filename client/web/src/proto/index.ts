@@ -6,3 +6,4 @@ export * from './input.js';
 export * from './frame.js';
 export * from './surface.js';
 export * from './appearance.js';
+export { zstdReady } from './zstd.js';

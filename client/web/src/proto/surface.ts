@@ -146,14 +146,14 @@ const PLANES = 8, MEAN = 0, PARALLELOGRAM = 1, STORED = 0, ZSTD = 1;
 /** Decodes payloads of one detail; keeps its scratch, so that a frame allocates next to nothing. */
 export class SurfaceDecoder {
   private readonly planes: Uint8Array;
-  private readonly deltas: Int32Array; // 5 a vertex, after one vertex of zeros
+  private readonly deltas: Int32Array[]; // a channel each; [0] is the row of zeros
 
   constructor(private readonly vertexCount: number, private readonly predictors: Uint16Array) {
     if (predictors.length !== vertexCount * 8 || !predictorsValid(predictors)) {
       throw new WireError('the predictors do not fit');
     }
     this.planes = new Uint8Array(vertexCount * PLANES);
-    this.deltas = new Int32Array((vertexCount + 1) * 5);
+    this.deltas = Array.from({ length: 5 }, () => new Int32Array(vertexCount + 1));
   }
 
   /** `anchor`: null for a key frame. Writes `out` (not the anchor); after a throw it is undefined. */
@@ -185,36 +185,59 @@ export class SurfaceDecoder {
     }
   }
 
+  // Channels are taken one after the other: each loop is small, and its parents lie together.
   private restore(predictor: number): void {
-    const n = this.vertexCount, planes = this.planes, d = this.deltas, back = this.predictors;
-    for (let i = 0, at = 5, p = 0; i < n; i++, at += 5, p += 8) {
-      const a = at - 5 * back[p + (predictor === MEAN ? 0 : 4)]!, b = at - 5 * back[p + (predictor === MEAN ? 1 : 5)]!;
-      const c = at - 5 * back[p + (predictor === MEAN ? 2 : 6)]!, e = at - 5 * back[p + 3]!;
-      for (let k = 0; k < 5; k++) {
-        const guess = predictor === MEAN
-          ? (((d[a + k]! + d[b + k]! + 1) >> 1) + ((d[c + k]! + d[e + k]!) >> 1) + 1) >> 1
-          : d[a + k]! + d[b + k]! - d[c + k]!;
-        const low = planes[(3 + k) * n + i]!;
-        const z = k < 3 ? planes[k * n + i]! << 8 | low : low;
-        const wrap = k < 3 ? 16 : 24; // positions are 16-bit numbers, normals bytes
-        d[at + k] = (guess + (z >> 1 ^ -(z & 1))) << wrap >> wrap;
-      }
+    for (let k = 0; k < 5; k++) {
+      const wrap = k < 3 ? 16 : 24; // positions are 16-bit numbers, normals bytes
+      this.readResiduals(k);
+      if (predictor === MEAN) this.addMeans(this.deltas[k]!, wrap);
+      else this.addParallelograms(this.deltas[k]!, wrap);
+    }
+  }
+
+  private readResiduals(k: number): void {
+    const n = this.vertexCount, planes = this.planes, d = this.deltas[k]!;
+    const low = (3 + k) * n, high = k < 3 ? k * n : -1;
+    for (let i = 0; i < n; i++) {
+      const z = high < 0 ? planes[low + i]! : planes[high + i]! << 8 | planes[low + i]!;
+      d[i + 1] = z >> 1 ^ -(z & 1);
+    }
+  }
+
+  private addMeans(d: Int32Array, wrap: number): void {
+    const back = this.predictors;
+    for (let i = 1, p = 0; i <= this.vertexCount; i++, p += 8) {
+      const up = (d[i - back[p]!]! + d[i - back[p + 1]!]! + 1) >> 1;
+      const down = (d[i - back[p + 2]!]! + d[i - back[p + 3]!]!) >> 1;
+      d[i] = (d[i]! + ((up + down + 1) >> 1)) << wrap >> wrap;
+    }
+  }
+
+  private addParallelograms(d: Int32Array, wrap: number): void {
+    const back = this.predictors;
+    for (let i = 1, p = 4; i <= this.vertexCount; i++, p += 8) {
+      const guess = d[i - back[p]!]! + d[i - back[p + 1]!]! - d[i - back[p + 2]!]!;
+      d[i] = (d[i]! + guess) << wrap >> wrap;
     }
   }
 
   private addAnchor(bits: number, anchor: Rows | null, out: Rows): void {
-    const n = this.vertexCount, d = this.deltas;
+    const n = this.vertexCount;
     let seen = 0, wrong = 0;
-    for (let i = 0, at = 5; i < n; i++, at += 5) {
-      for (let k = 0; k < 3; k++) {
-        const value = (d[at + k]! + (anchor ? anchor.position[3 * i + k]! : 0)) & 0xffff;
-        out.position[3 * i + k] = value;
+    for (let k = 0; k < 3; k++) {
+      const d = this.deltas[k]!, to = out.position, from = anchor?.position;
+      for (let i = 0, at = k; i < n; i++, at += 3) {
+        const value = (d[i + 1]! + (from ? from[at]! : 0)) & 0xffff;
+        to[at] = value;
         seen |= value;
       }
-      for (let k = 0; k < 2; k++) {
-        const value = (d[at + 3 + k]! + (anchor ? anchor.normal[2 * i + k]! : 0)) << 24 >> 24;
-        out.normal[2 * i + k] = value;
-        if (value === -128) wrong = 1;
+    }
+    for (let k = 0; k < 2; k++) {
+      const d = this.deltas[3 + k]!, to = out.normal, from = anchor?.normal;
+      for (let i = 0, at = k; i < n; i++, at += 2) {
+        const value = (d[i + 1]! + (from ? from[at]! : 0)) << 24 >> 24;
+        to[at] = value;
+        wrong |= value === -128 ? 1 : 0;
       }
     }
     if (wrong || seen >> bits !== 0) throw new WireError('a vertex is off the grid');
@@ -241,8 +264,11 @@ export function buildNormals(): Int16Array {
 
 /** Positions as float triples: origin + step * integer, both rounded to 32 bits. */
 export function writePositions(rows: Rows, origin: ArrayLike<number>, step: number, out: Float32Array): void {
-  for (let i = 0; i < rows.position.length; i++) {
-    out[i] = origin[i % 3]! + Math.fround(step * rows.position[i]!);
+  const from = rows.position, x = origin[0]!, y = origin[1]!, z = origin[2]!;
+  for (let i = 0; i < from.length; i += 3) {
+    out[i] = x + Math.fround(step * from[i]!);
+    out[i + 1] = y + Math.fround(step * from[i + 1]!);
+    out[i + 2] = z + Math.fround(step * from[i + 2]!);
   }
 }
 
