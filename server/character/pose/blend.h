@@ -29,7 +29,7 @@ void blend_layers(const struct model *m, const struct blend_layer *layers, size_
 // (out * slerp(identity, reference^-1 * pose, weight)), scales multiply by their ratio.
 struct blend_addition {
     struct pose pose, reference;
-    float weight;              // any finite value; 0 leaves `out` untouched
+    float weight;              // 0 leaves `out` untouched; rotations hold for -1 .. 2
     const float *node_mask;    // as above
     const float *channel_mask; // as above
 };
