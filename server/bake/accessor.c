@@ -125,31 +125,40 @@ struct slice {
     size_t stride;
 };
 
+struct span { // elements in a view
+    int32_t view;
+    size_t offset;
+    uint32_t count;
+    const struct source_layout *layout;
+};
+
 // Offsets and strides are below 2^33 and counts below 2^31: nothing here can overflow.
-static bool slice_open(struct source *src, const struct doc_at *at, int32_t view, size_t offset,
-                       const struct source_layout *l, uint32_t count, struct slice *out)
+static bool slice_open(struct source *src, const struct doc_at *at, const struct span *span,
+                       struct slice *out)
 {
     struct doc *d = &src->doc;
+    const struct source_layout *l = span->layout;
     const uint8_t *bytes = NULL;
     size_t size = 0;
     *out = (struct slice){0};
-    if (view == SCENE_NONE) return d->error == ERR_OK;
-    if (!buffers_view(src, view, &bytes, &size)) return false;
-    const struct source_view *v = &src->views[view];
+    if (span->view == SCENE_NONE) return d->error == ERR_OK;
+    if (!buffers_view(src, span->view, &bytes, &size)) return false;
+    const struct source_view *v = &src->views[span->view];
     size_t stride = v->meshopt.present ? v->meshopt.stride : v->stride;
     if (stride == 0) stride = l->element_bytes;
     // Elements that overlap would let a few bytes declare any number of elements.
     if (stride < l->element_bytes)
         return doc_fail(d, at, ERR_MALFORMED, "byteStride %zu is less than an element's %zu bytes",
                         stride, l->element_bytes);
-    size_t end = count ? offset + (size_t)(count - 1) * stride + l->element_bytes : offset;
+    size_t end = span->offset;
+    if (span->count) end += (size_t)(span->count - 1) * stride + l->element_bytes;
     if (end > size)
         return doc_fail(d, at, ERR_TRUNCATED,
-                        "%u elements end at byte %zu of buffer view %d, which has %zu", count, end,
-                        (int)view, size);
-    if ((v->offset + offset) % l->component_bytes != 0 || stride % l->component_bytes != 0)
+                        "%u elements end at byte %zu of buffer view %d, which has %zu", span->count,
+                        end, (int)span->view, size);
+    if ((v->offset + span->offset) % l->component_bytes != 0 || stride % l->component_bytes != 0)
         scene_note(d->scene, NOTE_REPAIRED, 1, "accessors not aligned to their type, read anyway");
-    out->bytes = bytes + offset;
+    out->bytes = bytes + span->offset;
     out->stride = stride;
     return true;
 }
@@ -157,7 +166,8 @@ static bool slice_open(struct source *src, const struct doc_at *at, int32_t view
 static bool base_open(struct source *src, const struct doc_at *at, const struct source_accessor *a,
                       struct slice *out)
 {
-    return slice_open(src, at, a->view, a->offset, &a->layout, a->count, out);
+    struct span span = {a->view, a->offset, a->count, &a->layout};
+    return slice_open(src, at, &span, out);
 }
 
 static int16_t load_i16(const uint8_t *p)
@@ -228,7 +238,6 @@ static uint32_t load_index(const uint8_t *p, enum source_component component)
 
 struct sparse {
     struct slice indices, values;
-    struct doc_at at;
 };
 
 static bool sparse_open(struct source *src, const struct doc_at *at,
@@ -242,10 +251,11 @@ static bool sparse_open(struct source *src, const struct doc_at *at,
     struct source_layout l = {
         .component = c, .rows = 1, .columns = 1, .component_bytes = size, .column_bytes = size};
     l.element_bytes = size;
-    return slice_open(src, at, a->sparse_indices_view, a->sparse_indices_offset, &l,
-                      a->sparse_count, &out->indices) &&
-           slice_open(src, at, a->sparse_values_view, a->sparse_values_offset, &a->layout,
-                      a->sparse_count, &out->values);
+    struct span indices = {a->sparse_indices_view, a->sparse_indices_offset, a->sparse_count, &l};
+    struct span values = {a->sparse_values_view, a->sparse_values_offset, a->sparse_count,
+                          &a->layout};
+    return slice_open(src, at, &indices, &out->indices) &&
+           slice_open(src, at, &values, &out->values) && out->indices.bytes && out->values.bytes;
 }
 
 // SIZE_MAX when it does not rise or passes the end: the failure is set.
@@ -266,7 +276,7 @@ static size_t sparse_index(struct source *src, const struct doc_at *at,
 static bool overlay_sparse(struct source *src, const struct doc_at *at,
                            const struct source_accessor *a, float *out)
 {
-    struct sparse s;
+    struct sparse s = {0};
     if (!sparse_open(src, at, a, &s)) return false;
     size_t width = (size_t)a->layout.rows * a->layout.columns;
     for (uint32_t i = 0; i < a->sparse_count; i++) {
@@ -281,7 +291,7 @@ bool accessor_decode_sparse(struct source *src, const struct doc_at *at, int32_t
                             uint32_t *indices, float *values)
 {
     const struct source_accessor *a = &src->accessors[index];
-    struct sparse s;
+    struct sparse s = {0};
     size_t width = (size_t)a->layout.rows * a->layout.columns;
     if (!doc_work(&src->doc, at, a->sparse_count * width * sizeof(float))) return false;
     if (!sparse_open(src, at, a, &s)) return false;
@@ -299,15 +309,15 @@ bool accessor_decode_sparse(struct source *src, const struct doc_at *at, int32_t
 bool accessor_check_bytes(struct source *src, const struct doc_at *at, int32_t index)
 {
     const struct source_accessor *a = &src->accessors[index];
-    struct slice base;
-    struct sparse s;
+    struct slice base = {0};
+    struct sparse s = {0};
     return base_open(src, at, a, &base) && (!a->sparse_count || sparse_open(src, at, a, &s));
 }
 
 bool accessor_decode(struct source *src, const struct doc_at *at, int32_t index, float *out)
 {
     const struct source_accessor *a = &src->accessors[index];
-    struct slice base;
+    struct slice base = {0};
     size_t width = (size_t)a->layout.rows * a->layout.columns;
     if (!doc_work(&src->doc, at, a->count * width * sizeof(float))) return false;
     if (!base_open(src, at, a, &base)) return false;
@@ -323,7 +333,7 @@ bool accessor_decode_uint(struct source *src, const struct doc_at *at, int32_t i
     if (l->component != SOURCE_U8 && l->component != SOURCE_U16 && l->component != SOURCE_U32)
         return doc_fail(d, at, ERR_MALFORMED, "accessor %d must hold unsigned integers",
                         (int)index);
-    struct slice base;
+    struct slice base = {0};
     if (!doc_work(d, at, (size_t)a->count * l->rows * 4) || !base_open(src, at, a, &base))
         return false;
     for (uint32_t i = 0; base.bytes && i < a->count; i++)
@@ -331,7 +341,7 @@ bool accessor_decode_uint(struct source *src, const struct doc_at *at, int32_t i
             out[i * l->rows + r] =
                 load_index(base.bytes + i * base.stride + r * l->component_bytes, l->component);
     if (a->sparse_count == 0) return true;
-    struct sparse s;
+    struct sparse s = {0};
     if (!sparse_open(src, at, a, &s)) return false;
     for (uint32_t i = 0; i < a->sparse_count; i++) {
         size_t at_index = sparse_index(src, at, a, &s, i);

@@ -28,7 +28,7 @@ typedef void fix_fn(struct scene *notes, float *values, uint32_t count);
 static void fix_uvs(struct scene *notes, float *values, uint32_t count)
 {
     uint32_t bad = 0;
-    for (uint32_t i = 0; i < 2 * count; i++)
+    for (size_t i = 0; i < 2 * (size_t)count; i++)
         if (!isfinite(values[i])) {
             values[i] = 0;
             bad++;
@@ -40,7 +40,7 @@ static void fix_uvs(struct scene *notes, float *values, uint32_t count)
 static void fix_colors(struct scene *notes, float *values, uint32_t count)
 {
     uint32_t bad = 0;
-    for (uint32_t i = 0; i < 4 * count; i++)
+    for (size_t i = 0; i < 4 * (size_t)count; i++)
         if (!isfinite(values[i])) {
             values[i] = 1;
             bad++;
@@ -79,7 +79,7 @@ static void note_units(struct scene *notes, const struct unit_counts *counts, co
 static void fix_normals(struct scene *notes, float *values, uint32_t count)
 {
     struct unit_counts counts = {0};
-    for (uint32_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++)
         make_unit(values + 3 * i, (const float[3]){0, 1, 0}, &counts);
     note_units(notes, &counts, "normals");
 }
@@ -88,7 +88,7 @@ static void fix_tangents(struct scene *notes, float *values, uint32_t count)
 {
     struct unit_counts counts = {0};
     uint32_t bad = 0;
-    for (uint32_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++) {
         float *w = values + 4 * i + 3;
         make_unit(values + 4 * i, (const float[3]){1, 0, 0}, &counts);
         bad += fabsf(*w) != 1.0F;
@@ -118,10 +118,10 @@ static const struct source_accessor *expect_count(struct source *src, const stru
 // RGB in place to RGBA, from the end so that nothing is overwritten too early.
 static void widen_colors(float *values, uint32_t count)
 {
-    for (uint32_t i = count; i-- > 0;) {
+    for (size_t i = count; i-- > 0;) {
         float rgb[3] = {values[3 * i], values[3 * i + 1], values[3 * i + 2]};
-        memcpy(values + 4 * (size_t)i, rgb, sizeof rgb);
-        values[4 * (size_t)i + 3] = 1;
+        memcpy(values + 4 * i, rgb, sizeof rgb);
+        values[4 * i + 3] = 1;
     }
 }
 
@@ -200,8 +200,8 @@ static void read_uvs_and_colors(struct source *src, const struct doc_at *attribu
 
 struct influences { // what the memo keeps
     uint32_t per_vertex, joint_end;
-    const uint16_t *joints;
-    const float *weights;
+    uint16_t *joints;
+    float *weights;
 };
 
 struct sets {
@@ -250,18 +250,16 @@ static bool fill_set(struct source *src, const struct doc_at *at, const struct s
     if (!accessor_decode(src, at, sets->weights[set], weights) ||
         !accessor_decode_uint(src, at, sets->joints[set], joints))
         return false;
-    uint16_t *kept_joints = (uint16_t *)(uintptr_t)out->joints;
-    float *kept_weights = (float *)(uintptr_t)out->weights;
     uint32_t bad = 0;
     for (size_t i = 0; i < 4 * (size_t)vertex_count; i++) {
-        size_t to = i / 4 * out->per_vertex + set * 4 + i % 4;
+        size_t to = i / 4 * out->per_vertex + 4 * (size_t)set + i % 4;
         float w = weights[i];
         bad += !(w >= 0) || !isfinite(w);
         if (!(w > 0) || !isfinite(w)) continue; // both stay 0
         if (joints[i] > UINT16_MAX)
             return doc_fail(d, at, ERR_LIMIT, "joint %u; a skin may have 65536", joints[i]);
-        kept_joints[to] = (uint16_t)joints[i];
-        kept_weights[to] = w;
+        out->joints[to] = (uint16_t)joints[i];
+        out->weights[to] = w;
         if (joints[i] + 1 > out->joint_end) out->joint_end = joints[i] + 1;
     }
     if (bad) scene_note(d->scene, NOTE_REPAIRED, bad, "skin weights below 0 or no numbers, now 0");

@@ -19,7 +19,8 @@ static size_t put(char *out, size_t at, size_t out_bytes, const char *text)
     size_t length = strnlen(text, KEY_BYTES);
     for (size_t i = 0; i < length && at + 1 < out_bytes; i++) {
         unsigned char c = (unsigned char)text[i];
-        out[at++] = (c < 0x20 || c >= 0x7f) ? '?' : text[i];
+        out[at++] = text[i];
+        if (c < 0x20 || c >= 0x7f) out[at - 1] = '?';
     }
     out[at] = 0;
     return at;
@@ -277,7 +278,7 @@ const char *doc_keep_text(struct doc *d, const struct doc_at *at, const char *te
     size_t length = strlen(text);
     char *copy = DOC_KEEP(d, at, char, length + 1);
     if (!copy) return "";
-    memcpy(copy, text, length);
+    memcpy(copy, text, length + 1);
     utf8_mend(copy);
     return copy;
 }

@@ -2,6 +2,7 @@
 
 #include <ctype.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 // Parents stand before children: retargeting goes through them in order.
@@ -92,6 +93,16 @@ int32_t humanoid_find_vrm0(const char *name)
 
 enum { KEY_BYTES = 64 };
 
+static void drop_prefix(char *key)
+{
+    static const char *const prefixes[] = {"mixamorig", "bip01", "bip001", "jbip", "def"};
+    for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++) {
+        size_t length = strlen(prefixes[i]);
+        if (strncmp(key, prefixes[i], length) == 0 && key[length])
+            memmove(key, key + length, strlen(key + length) + 1);
+    }
+}
+
 // Lower case, letters and digits only, without "mixamorig:" and the like.
 static void reduce(const char *name, char out[KEY_BYTES])
 {
@@ -101,12 +112,7 @@ static void reduce(const char *name, char out[KEY_BYTES])
     for (; *name && n + 1 < KEY_BYTES; name++)
         if (isalnum((unsigned char)*name)) out[n++] = (char)tolower((unsigned char)*name);
     out[n] = 0;
-    static const char *const prefixes[] = {"mixamorig", "bip01", "bip001", "jbip", "def"};
-    for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++) {
-        size_t length = strlen(prefixes[i]);
-        if (strncmp(out, prefixes[i], length) == 0 && out[length])
-            memmove(out, out + length, strlen(out + length) + 1);
-    }
+    drop_prefix(out);
 }
 
 // Takes the side off the key: 'l', 'r', or 0 where it names none.
@@ -228,7 +234,7 @@ static const struct guess sided[] = {
 
 int32_t humanoid_guess(const char *name)
 {
-    char key[KEY_BYTES], bone[KEY_BYTES];
+    char key[KEY_BYTES] = "", bone[KEY_BYTES];
     int32_t exact = humanoid_find(name);
     if (exact >= 0) return exact;
     reduce(name, key);
@@ -241,8 +247,7 @@ int32_t humanoid_guess(const char *name)
     }
     for (size_t i = 0; i < sizeof sided / sizeof sided[0]; i++) {
         if (strcmp(key, sided[i].key) != 0) continue;
-        strcpy(bone, side == 'l' ? "left" : "right");
-        strcat(bone, sided[i].bone);
+        (void)snprintf(bone, sizeof bone, "%s%s", side == 'l' ? "left" : "right", sided[i].bone);
         return humanoid_find(bone);
     }
     return -1;

@@ -81,16 +81,20 @@ static const uint32_t *read_entries(struct source *src, const struct doc_at *at,
     return entries;
 }
 
+struct entries { // what the file lists
+    const uint32_t *values;
+    uint32_t count, restart, vertex_count;
+};
+
 // Splits at the largest index of the type (other tools' "primitive restart") where it is not a
 // vertex, and refuses any other index that is not.
-static bool unroll_runs(struct source *src, const struct doc_at *at, enum mode mode,
-                        const uint32_t *entries, uint32_t count, uint32_t restart,
-                        uint32_t vertex_count, struct list *l)
+static bool unroll_runs(struct doc *d, const struct doc_at *at, enum mode mode,
+                        const struct entries *in, struct list *l)
 {
-    struct doc *d = &src->doc;
+    const uint32_t *entries = in->values, vertex_count = in->vertex_count, restart = in->restart;
     uint32_t left = 0, restarts = 0, start = 0;
-    for (uint32_t i = 0; i <= count; i++) {
-        bool end = i == count,
+    for (uint32_t i = 0; i <= in->count; i++) {
+        bool end = i == in->count,
              is_restart = !end && entries[i] == restart && restart >= vertex_count;
         if (!end && !is_restart && entries[i] >= vertex_count)
             return doc_fail(d, at, ERR_MALFORMED, "index %u at place %u, but only %u vertices",
@@ -115,24 +119,23 @@ static const struct list *make_list(struct source *src, const struct doc_at *at,
                                     int32_t accessor, uint32_t vertex_count)
 {
     struct doc *d = &src->doc;
-    uint32_t count = vertex_count;
-    const uint32_t *entries = NULL;
-    uint32_t restart = UINT32_MAX;
+    struct entries in = {
+        .count = vertex_count, .restart = UINT32_MAX, .vertex_count = vertex_count};
     if (accessor != SCENE_NONE) {
-        entries = read_entries(src, at, accessor, &count);
-        restart = restart_value(src->accessors[accessor].layout.component);
+        in.values = read_entries(src, at, accessor, &in.count);
+        in.restart = restart_value(src->accessors[accessor].layout.component);
     } else {
-        uint32_t *sequence = DOC_SCRATCH(d, at, uint32_t, count);
-        for (uint32_t i = 0; sequence && i < count; i++)
+        uint32_t *sequence = DOC_SCRATCH(d, at, uint32_t, in.count);
+        for (uint32_t i = 0; sequence && i < in.count; i++)
             sequence[i] = i;
-        entries = sequence;
+        in.values = sequence;
     }
-    if (!entries) return NULL;
+    if (!in.values) return NULL;
     struct list *l = DOC_SCRATCH(d, at, struct list, 1);
-    uint32_t *room = DOC_KEEP(d, at, uint32_t, list_room(mode, count));
+    uint32_t *room = DOC_KEEP(d, at, uint32_t, list_room(mode, in.count));
     if (!l || !room) return NULL;
     l->indices = room;
-    if (!unroll_runs(src, at, mode, entries, count, restart, vertex_count, l)) return NULL;
+    if (!unroll_runs(d, at, mode, &in, l)) return NULL;
     return l;
 }
 

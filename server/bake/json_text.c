@@ -39,7 +39,8 @@ static void put_quoted(struct json_text *t, const char *text)
 
 static void begin(struct json_text *t, const char *key)
 {
-    char last = t->length ? t->text[t->length - 1] : '[';
+    char last = '[';
+    if (t->length) last = t->text[t->length - 1];
     if (last != '{' && last != '[') put(t, ",", 1);
     if (!key) return;
     put_quoted(t, key);

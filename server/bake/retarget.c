@@ -9,7 +9,7 @@
 #include "server/bake/turn.h"
 
 enum { PATH_MAX_NODES = 4096 };
-static const uint64_t WORK_MAX = 100 * 1000 * 1000; // joint rotations evaluated
+static const uint64_t WORK_MAX = 100000000; // joint rotations evaluated
 
 // A skeleton at rest.
 struct rest {
@@ -430,10 +430,11 @@ static void place_at(struct context *c, const struct path *p, double time, uint3
             struct trs rest = n->rest;
             double t[3];
             if (rotation)
-                rest.rotation = quat_from_turn(clip_sample_turn(rotation, time, &cursors[2 * i]));
+                rest.rotation =
+                    quat_from_turn(clip_sample_turn(rotation, time, &cursors[2 * (size_t)i]));
             local = xform_from_trs(&rest);
             if (translation) {
-                clip_sample_vec3(translation, time, &cursors[2 * i + 1], t);
+                clip_sample_vec3(translation, time, &cursors[2 * (size_t)i + 1], t);
                 memcpy(local.col[3], t, sizeof t);
             }
         }
@@ -485,8 +486,8 @@ static bool map_place(struct context *c, const struct retarget_pair *pair,
 static bool index_channels(struct context *c)
 {
     const struct scene_clip *clip = c->job->clip;
-    c->rotation_of = scratch(c, c->job->source->node_count, sizeof *c->rotation_of);
-    c->translation_of = scratch(c, c->job->source->node_count, sizeof *c->translation_of);
+    c->rotation_of = scratch(c, c->job->source->node_count, sizeof(void *));
+    c->translation_of = scratch(c, c->job->source->node_count, sizeof(void *));
     if (c->error != ERR_OK) return false;
     for (uint32_t i = 0; i < clip->channel_count; i++) {
         const struct scene_channel *channel = &clip->channels[i];

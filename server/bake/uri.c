@@ -6,6 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "common/check.h"
 #include "common/file.h"
 
 enum { URI_BYTES_MAX = 1024 };
@@ -121,7 +122,7 @@ static bool load_new(struct source *src, const struct doc_at *at, const char *re
     size_t length = strlen(real_path);
     char *copy = DOC_SCRATCH(d, at, char, length + 1);
     if (!file || !copy) return false;
-    memcpy(copy, real_path, length);
+    memcpy(copy, real_path, length + 1);
     struct fault fault = {0};
     enum err e = file_read(real_path, left, &file->bytes, &file->size_bytes, &fault);
     if (e != ERR_OK) return doc_fail(d, at, e, "%.180s", fault.line);
@@ -164,6 +165,7 @@ bool uri_load_file(struct source *src, const struct doc_at *at, const char *uri,
     while (file && strcmp(file->real_path, real_path) != 0)
         file = file->next;
     if (!file && !load_new(src, at, real_path, &file)) return false;
+    CHECK(file != NULL);
     *out = (struct uri_data){file->bytes, file->size_bytes, ""};
     return true;
 }
