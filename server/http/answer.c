@@ -21,7 +21,12 @@ void http_answer_header(struct http_exchange *x, const char *name, const char *v
     CHECK(!x->answered);
     size_t name_bytes = strlen(name) + 1, value_bytes = strlen(value) + 1;
     CHECK(x->extra_count < HTTP_EXTRA_MAX);
-    CHECK(name_bytes + value_bytes <= HTTP_EXTRA_BYTES - x->extra_used);
+    // Values may come from a peer (a Location): too long is no reason to stop the server.
+    if (name_bytes + value_bytes > HTTP_EXTRA_BYTES - x->extra_used) {
+        log_event(LOG_LEVEL_ERROR, "http.header_too_long", LOG_T("name", name),
+                  LOG_T("request", x->request_id));
+        return;
+    }
     memcpy(x->extra + x->extra_used, name, name_bytes);
     memcpy(x->extra + x->extra_used + name_bytes, value, value_bytes);
     x->extra_used += name_bytes + value_bytes;

@@ -47,7 +47,8 @@ void *http_exchange_data(const struct http_exchange *x);
 uint64_t http_exchange_id(const struct http_exchange *x);
 struct http_exchange *http_exchange_find(struct http_server *server, uint64_t id);
 
-// Answers. Headers first (bounded: 16, 2 kB together), then exactly one http_answer*.
+// Answers. Headers first (at most 16; what does not fit into 2 kB together is left out and logged;
+// a line break in a value closes the connection), then exactly one http_answer*.
 void http_answer_header(struct http_exchange *x, const char *name, const char *value);
 void http_answer(struct http_exchange *x, int status, const char *content_type, const void *body,
                  size_t size_bytes);

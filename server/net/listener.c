@@ -4,11 +4,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 #include "common/check.h"
 #include "common/log.h"
 #include "common/slots.h"
 #include "common/tls.h"
+#include "server/net/background.h"
 
 enum {
     SOCKETS_MAX = 16, // addresses of one host name
@@ -32,6 +36,10 @@ struct listener_hub {
     struct slots conns;
     struct address_row *rows;
     size_t row_count; // a power of two, twice connections_max
+    struct background *background;
+    struct background_job trim;
+    bool trim_held;
+    size_t gone_since_trim;
 };
 
 struct listener {
@@ -143,6 +151,7 @@ void listener_hub_free(struct listener_hub *hub)
 {
     if (!hub) return;
     CHECK(hub->stats.open == 0);
+    CHECK(!hub->trim_held);
     slots_free(&hub->conns);
     free(hub->rows);
     free(hub);
@@ -165,6 +174,41 @@ void listener_hub_each(struct listener_hub *hub, void (*visit)(struct conn *c, v
         struct conn *c = slots_at(&hub->conns, i);
         if (c) visit(c, ctx);
     }
+}
+
+// --- Memory after a crowd -----------------------------------------------------------------------
+
+enum { TRIM_CONNECTIONS_MIN = 64 };
+
+static void run_trim(struct background_job *job) // on a pool thread: it takes milliseconds
+{
+    (void)job;
+#ifdef __GLIBC__
+    (void)malloc_trim(0);
+#endif
+}
+
+static void on_trimmed(struct background_job *job);
+
+// When a crowd has left, the heap that it needed goes back to the system: else one storm would be
+// paid for until the next restart. Only when enough have gone that it is worth the walk.
+static void trim_after_crowd(struct listener_hub *hub)
+{
+    size_t open = hub->stats.open;
+    bool crowd_left =
+        hub->gone_since_trim >= TRIM_CONNECTIONS_MIN && open <= hub->gone_since_trim / 4;
+    bool all_left = hub->gone_since_trim >= TRIM_CONNECTIONS_MIN / 4 && open == 0;
+    if (hub->trim_held || !hub->background || (!crowd_left && !all_left)) return;
+    hub->trim = (struct background_job){.run = run_trim, .done = on_trimmed, .owner = hub};
+    hub->trim_held = background_submit(hub->background, BACKGROUND_SLOW, &hub->trim);
+    if (hub->trim_held) hub->gone_since_trim = 0;
+}
+
+static void on_trimmed(struct background_job *job)
+{
+    struct listener_hub *hub = job->owner;
+    hub->trim_held = false;
+    trim_after_crowd(hub); // those that left meanwhile
 }
 
 // --- Accepting ----------------------------------------------------------------------------------
@@ -201,6 +245,8 @@ static void on_conn_gone(struct conn *c, enum conn_reason reason, void *owner)
         CHECK(slots_remove(&hub->conns, conn_id(c)) == c);
         forget_address(hub, conn_peer(c));
         hub->stats.open--;
+        hub->gone_since_trim++;
+        trim_after_crowd(hub);
         if (l->conn.tls && !conn_was_open(c)) {
             hub->stats.handshaking--;
             hub->stats.handshakes_failed++;
@@ -394,6 +440,7 @@ enum err listener_open(struct listener_hub *hub, const struct listener_options *
     l->conn.on_gone = on_conn_gone;
     l->conn.owner = l;
     l->port = options->port;
+    if (options->conn.background) hub->background = options->conn.background;
     if (options->host) (void)snprintf(l->host, sizeof l->host, "%s", options->host);
     enum err e = resolve_and_bind(l, options->loopback_only, fault);
     if (e != ERR_OK) {

@@ -29,7 +29,9 @@ struct listener_stats {
 };
 
 struct listener_hub *listener_hub_create(uv_loop_t *loop, const struct listener_limits *limits);
-void listener_hub_free(struct listener_hub *hub); // after the last connection is gone
+// The order of an end: listener_close, every connection closed, the loop run until stats.open is 0,
+// background_destroy, the loop run once more, then this.
+void listener_hub_free(struct listener_hub *hub);
 const struct listener_stats *listener_hub_stats(const struct listener_hub *hub);
 // The connection of that conn_id, or NULL when it is gone.
 struct conn *listener_hub_find(struct listener_hub *hub, uint64_t conn_id);

@@ -121,6 +121,18 @@ static void on_socket(struct http_exchange *x, void *owner)
     if (http_exchange_upgrade(x, &socket_events, NULL)) socket_seat.c = c;
 }
 
+static void on_headers(struct http_exchange *x, void *owner)
+{
+    (void)owner;
+    static char big[5000];
+    char value[64] = "plain";
+    memset(big, 'b', sizeof big - 1);
+    (void)http_exchange_query_value(x, "v", value, sizeof value);
+    http_answer_header(x, "X-Big", big);
+    http_answer_header(x, "X-Value", value);
+    http_answer_empty(x, 200);
+}
+
 static enum http_auth authorise(struct http_exchange *x, const struct http_route *route,
                                 void *owner)
 {
@@ -148,6 +160,9 @@ static const struct http_route routes[] = {
     {HTTP_METHOD_POST, "/secret", HTTP_ON_ANY, .scope = 1, .body_max = 100, .on_request = on_echo},
     {HTTP_METHOD_GET, "/half-open", HTTP_ON_ANY, .scope = 1, .open_on = HTTP_ON_LOOPBACK,
      .on_request = on_secret},
+    {HTTP_METHOD_GET, "/v1/private", HTTP_ON_ANY, .scope = 1, .websocket = true,
+     .on_request = on_socket},
+    {HTTP_METHOD_GET, "/headers", HTTP_ON_ANY, .on_request = on_headers},
     {HTTP_METHOD_GET, "/v1/stream", HTTP_ON_ANY, .websocket = true, .on_request = on_socket},
 };
 
@@ -552,6 +567,35 @@ static void the_first_message_may_come_with_the_upgrade(void)
     end(NULL);
 }
 
+static void an_upgrade_may_wait_for_its_token(void)
+{
+    struct peer p;
+    begin(false, (struct http_server_options){0});
+    ask(&p, "GET /v1/private HTTP/1.1\r\n" HOST "Connection: Upgrade\r\nUpgrade: websocket\r\n"
+            "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n"
+            "Authorization: Bearer later\r\nSec-WebSocket-Protocol: sinew.v1\r\n\r\nEARLY");
+    RIG_UNTIL(&rig, late_id != 0, 1000);
+    rig_run(&rig, 10);
+    EXPECT(socket_seat.got_bytes == 0 && !peer_has(&p, "101"));
+    http_server_authorised(http_exchange_find(server, late_id), HTTP_AUTH_OK);
+    RIG_UNTIL(&rig, socket_seat.got_bytes == 5 && peer_has(&p, "HTTP/1.1 101 "), 1000);
+    peer_say(&p, " AND LATE");
+    RIG_UNTIL(&rig, socket_seat.got_bytes == 14, 1000);
+    EXPECT(strcmp(socket_seat.got, "EARLY AND LATE") == 0);
+    end(&p);
+}
+
+static void headers_from_a_peer_split_nothing(void)
+{
+    struct peer p;
+    begin(false, (struct http_server_options){0});
+    expect_answer("GET /headers HTTP/1.1\r\n" HOST "\r\n", "HTTP/1.1 200 ", "X-Value: plain\r\n");
+    ask(&p, "GET /headers?v=a%0d%0aSet-Cookie:x HTTP/1.1\r\n" HOST "\r\n");
+    RIG_UNTIL(&rig, peer_gone(&p), 1000);
+    EXPECT(!peer_has(&p, "Set-Cookie"));
+    end(&p);
+}
+
 static void wrong_upgrades_are_refused_before_they_happen(void)
 {
     begin(false, (struct http_server_options){0});
@@ -667,6 +711,8 @@ int main(void)
     RUN(a_token_may_be_looked_up_elsewhere);
     RUN(foreign_names_and_pages_are_turned_away);
     RUN(the_first_message_may_come_with_the_upgrade);
+    RUN(an_upgrade_may_wait_for_its_token);
+    RUN(headers_from_a_peer_split_nothing);
     RUN(wrong_upgrades_are_refused_before_they_happen);
     RUN(files_are_served_compressed_tagged_and_caged);
     RUN(draining_finishes_what_is_asked_and_takes_no_more);

@@ -190,6 +190,32 @@ static void thousands_come_and_go_and_leave_nothing(void)
     finish(l);
 }
 
+static void the_memory_of_a_crowd_goes_back(void)
+{
+    enum { CROWD = 200 };
+    static struct peer peers[CROWD];
+    static uint8_t bytes[60000];
+    struct listener *l = begin(true, NULL);
+    struct peer_options o = {.rig = &rig, .alpn = stream_alpn};
+    size_t before = rig_resident_bytes();
+    for (int i = 0; i < CROWD; i++) {
+        peer_open(&peers[i], listener_port(l), &o);
+        peer_shake(&peers[i], &rig);
+        peer_send(&peers[i], bytes, 16000);
+    }
+    RIG_UNTIL(&rig, opened == CROWD, 5000);
+    size_t with = rig_resident_bytes();
+    for (int i = 0; i < CROWD; i++)
+        peer_close(&peers[i]);
+    RIG_UNTIL(&rig, listener_hub_stats(rig.hub)->open == 0, 5000);
+    rig_run(&rig, 100);
+    size_t after = rig_resident_bytes();
+    printf("  resident before %zu kB, with %d connections and their peers %zu kB, after %zu kB\n",
+           before / 1024, CROWD, with / 1024, after / 1024);
+    if (!RIG_SANITIZED) EXPECT(after < before + 4 * 1024 * 1024);
+    finish(l);
+}
+
 static void hosts_are_resolved_and_refused_with_a_line_to_act_on(void)
 {
     struct listener *l = begin(false, NULL), *other = NULL;
@@ -322,6 +348,7 @@ int main(void)
     RUN(handshakes_in_progress_are_capped);
     RUN(running_out_of_descriptors_leaves_old_clients_alone);
     RUN(thousands_come_and_go_and_leave_nothing);
+    RUN(the_memory_of_a_crowd_goes_back);
     RUN(hosts_are_resolved_and_refused_with_a_line_to_act_on);
     RUN(every_address_means_both_families);
     RUN(a_closed_listener_keeps_its_connections);
