@@ -185,9 +185,18 @@ static void limit_forms(struct coder_line *line)
 
 static bool becomes_anchor(const struct coder *c, const struct coder_line *line, uint64_t tick)
 {
+    const uint32_t *frames = line->anchors.frames;
     if (c->raw) return false;
-    return line->demand & CODER_KEY || !line->absent ||
-           tick - line->anchor_tick >= CODER_ANCHOR_GAP;
+    if (line->demand & CODER_KEY || !line->absent) return true;
+    if (tick - line->anchor_tick >= CODER_ANCHOR_GAP) return true;
+    // Who takes this frame and goes on from an old anchor gets a new one before that is dropped.
+    for (int i = 0; i < SURFACE_ANCHORS; i++) {
+        int newer = 0;
+        for (int k = 0; k < SURFACE_ANCHORS; k++)
+            newer += frames[k] > frames[i];
+        if (line->demand >> i & 1 && newer >= SURFACE_ANCHORS - 2) return true;
+    }
+    return false;
 }
 
 uint32_t coder_prepare(struct coder *c, uint32_t detail, const struct frame_message *head)

@@ -17,8 +17,8 @@
 // mostly one; a viewer without a live anchor gets the key form and costs the others nothing.
 //
 // A frame becomes an anchor when every viewer of its line is there to take it (then nobody can
-// miss it), when a key form is made, and every CODER_ANCHOR_GAP ticks, so that slow viewers find
-// one that is not old.
+// miss it), when one who takes it has no anchor or an old one, and every CODER_ANCHOR_GAP ticks at
+// least.
 enum {
     CODER_QUALITIES = SURFACE_BITS_MAX - SURFACE_BITS_MIN + 2, // bits, and raw
     CODER_FORMS_MAX = 3,
