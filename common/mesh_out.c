@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/check.h"
 #include "common/file.h"
@@ -57,5 +58,30 @@ enum err mesh_out_obj(const char *path, const struct mesh_out *mesh, struct faul
     CHECK(t.used < t.capacity);
     enum err e = file_write_atomic(path, t.bytes, t.used, fault);
     free(t.bytes);
+    return e;
+}
+
+// Header of 32 bytes: "POINTCACHE2" and a NUL, version 1, points, first frame, rate in frames,
+// samples; then the positions.
+enum err mesh_out_pc2(const char *path, uint32_t vertex_count, uint32_t frame_count,
+                      const float *const *positions, struct fault *fault)
+{
+    enum { HEADER_BYTES = 32 };
+    size_t frame_bytes = (size_t)vertex_count * 3 * sizeof(float);
+    size_t total = HEADER_BYTES + frame_bytes * frame_count;
+    uint8_t *file = malloc(total);
+    if (!file) return fault_set(fault, ERR_MEMORY, "no memory to write %s", path);
+    const float first = 0, rate = 1;
+    const uint32_t version = 1;
+    memcpy(file, "POINTCACHE2", 12);
+    memcpy(file + 12, &version, 4); // little-endian, as every machine this is built for
+    memcpy(file + 16, &vertex_count, 4);
+    memcpy(file + 20, &first, 4);
+    memcpy(file + 24, &rate, 4);
+    memcpy(file + 28, &frame_count, 4);
+    for (size_t f = 0; f < frame_count; f++)
+        memcpy(file + HEADER_BYTES + f * frame_bytes, positions[f], frame_bytes);
+    enum err e = file_write_atomic(path, file, total, fault);
+    free(file);
     return e;
 }

@@ -248,9 +248,19 @@ static void refuse_surface(struct sinew_client *c, enum err e)
                                : "no memory for a surface: not shown");
 }
 
+// After a resume every SURFACE comes again: the one that is held keeps its addresses.
+static bool is_held(const struct sinew_client *c, const struct message *m)
+{
+    uint32_t model, version;
+    uint64_t hash;
+    if (!mesh_peek(m->payload, m->size_bytes, &model, &version, &hash) || hash == 0) return false;
+    const struct mesh *mesh = find_mesh(&c->actors, model, version);
+    return mesh && mesh->hash == hash;
+}
+
 enum err actors_on_surface(struct sinew_client *c, const struct message *m)
 {
-    if (!c->options.decode) return ERR_OK;
+    if (!c->options.decode || is_held(c, m)) return ERR_OK;
     struct mesh *mesh = NULL;
     size_t room = (size_t)c->options.memory_max_bytes - c->memory_bytes;
     enum err e = mesh_create(m->payload, m->size_bytes, room, &mesh);

@@ -115,6 +115,7 @@ enum err mesh_create(const uint8_t *payload, size_t size_bytes, size_t room_byte
         *mesh = (struct mesh){.references = 1,
                               .model = m->model,
                               .version = m->version,
+                              .hash = m->hash,
                               .lod_count = m->lod_count,
                               .unit_m = m->unit_m,
                               .size_bytes = sizeof *mesh};
@@ -135,6 +136,18 @@ enum err mesh_create(const uint8_t *payload, size_t size_bytes, size_t room_byte
     else if (mesh)
         mesh_free(mesh);
     return e;
+}
+
+_Bool mesh_peek(const uint8_t *payload, size_t size_bytes, uint32_t *model, uint32_t *version,
+                uint64_t *hash)
+{
+    enum { HASH_AT = 48 }; // proto/README.md, SURFACE
+    struct wire_reader r = wire_read(payload, size_bytes);
+    *model = wire_u32(&r);
+    *version = wire_u32(&r);
+    (void)wire_bytes(&r, HASH_AT - 8);
+    *hash = wire_u64(&r);
+    return !r.failed;
 }
 
 void mesh_ref(struct mesh *mesh)

@@ -21,6 +21,7 @@ struct mesh {
     uint32_t references;
     uint32_t id; // of this client, from 1
     uint32_t model, version;
+    uint64_t hash; // of the content; 0: the server gave none
     uint32_t lod_count;
     float unit_m, box_min[3], box_max[3];
     struct mesh_lod lods[SURFACE_LODS_MAX];
@@ -31,6 +32,9 @@ struct mesh {
 // ERR_MALFORMED: contents that cannot be. The caller holds one reference.
 MUST_CHECK enum err mesh_create(const uint8_t *payload, size_t size_bytes, size_t room_bytes,
                                 struct mesh **out);
+// What it is, without unpacking: false when it cannot be read.
+_Bool mesh_peek(const uint8_t *payload, size_t size_bytes, uint32_t *model, uint32_t *version,
+                uint64_t *hash);
 void mesh_ref(struct mesh *mesh);
 // True when that was the last reference and the mesh is freed. NULL is fine.
 _Bool mesh_unref(struct mesh *mesh);

@@ -14,7 +14,7 @@ enum {
     PING_FAST_US = 100000, // until the clock offset is settled
     PING_SLOW_US = 1000000,
     PINGS_FAST = 8,
-    BACKOFF_FIRST_MS = 250,
+    BACKOFF_FIRST_MS = 500,
     BACKOFF_MAX_MS = 10000,
     JOIN_FIRST_BYTES = 256 * 1024
 };
@@ -59,14 +59,15 @@ static double random_part(struct session *s)
     return (double)s->random / 4294967296.0;
 }
 
+// As the protocol page says; never before the time that the server asked for.
 static uint32_t backoff_ms(struct session *s, uint32_t advice_ms)
 {
     double span = BACKOFF_FIRST_MS;
+    if (advice_ms > 0) return advice_ms + (uint32_t)(advice_ms * 0.5 * random_part(s));
     for (uint32_t i = 0; i < s->attempt && span < BACKOFF_MAX_MS; i++)
         span *= 2;
     if (span > BACKOFF_MAX_MS) span = BACKOFF_MAX_MS;
-    if (advice_ms > 0 && span < advice_ms / 2.0) span = advice_ms / 2.0;
-    return advice_ms + (uint32_t)(span * (0.5 + 0.5 * random_part(s)));
+    return (uint32_t)(span * (0.5 + random_part(s)));
 }
 
 static int result_of_code(uint16_t code)

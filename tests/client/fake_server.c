@@ -305,6 +305,7 @@ size_t fake_surface(uint8_t *out, size_t capacity)
                                        .box_min = {0, -0.1f, 0},
                                        .box_max = {1, 0.1f, 1},
                                        .lod_count = 2,
+                                       .hash = 0x5eaf00d,
                                        .uv_set_count = 1,
                                        .uvs = {uvs}};
     for (uint32_t k = 0; k < 2; k++) {
@@ -605,7 +606,13 @@ static void *connection_run(void *opaque)
     }
     if (fine && p->transport != FAKE_NATIVE) fine = upgrade(p);
     if (fine) s->options.scenario(p, c->number, s->options.owner);
-    shutdown(c->fd, SHUT_RDWR);
+    // Closed with bytes unread it would be a reset, which may overtake what was sent last.
+    shutdown(c->fd, SHUT_WR);
+    p->gone = false;
+    uint8_t rest[4096];
+    size_t got;
+    for (int i = 0; i < 20; i++)
+        if (!read_wire(p, rest, sizeof rest, &got, 20) && p->gone) break;
     close(c->fd);
     tls_free(p->tls);
     queue_free(&p->wire_in);

@@ -1,0 +1,9 @@
+#pragma once
+#include "client/lib/include/sinew/sinew.h"
+
+// Figures as JSON or as lines for people, on standard output.
+struct cJSON;
+void report_percentiles(struct cJSON *object, const char *name, const struct sinew_percentiles *p);
+struct cJSON *report_stats(const struct sinew_stats *s); // the caller's to cJSON_Delete
+void report_lines(const struct sinew_stats *s);
+void report_print(struct cJSON *object); // and deletes it
