@@ -165,14 +165,17 @@ class Report:
         print(("ok   " if ok else "FAIL ") + text)
 
 
-def slide(m, clip, speed, part):
-    """Drift in metres over the ground of planted sole vertices while each stays down, the clip moving at `speed` (x, z)."""
+def slide(m, clip, speed, part, turn=0.0):
+    """Drift in metres over the ground of planted sole vertices while each stays down, the clip moving at `speed` (x, z)
+    or turning by `turn` degrees a second."""
     L = m.length(clip)
     steps = int(round(L * 120))
     P = []
     for k in range(2 * steps + 1):
         t = k / steps * L
         p = m.pose(clip, t % L if k % steps else 0.0)[part]
+        a = np.radians(turn * t)
+        p = p @ np.array([[np.cos(a), 0, np.sin(a)], [0, 1, 0], [-np.sin(a), 0, np.cos(a)]]).T
         P.append(p + np.array([speed[0], 0, speed[1]]) * t)
     P = np.array(P)
     down = P[:, :, 1] < 0.004
@@ -275,6 +278,9 @@ def mira(r, folder):
         v = m.clips[clip]["extras"]["speed_m_s"]
         s, share = slide(m, clip, (way[0] * v, way[1] * v), soles)
         r.say(s <= 0.010, f"{clip} at {v} m/s: planted feet slide {s * 100:.2f} cm at most (soles down {share * 100:.0f} % of the time)")
+    for clip in ("TurnLeft", "TurnRight"):
+        s, share = slide(m, clip, (0, 0), soles, m.clips[clip]["extras"]["turn_deg_s"])
+        r.say(s <= 0.020, f"{clip}: planted feet slide {s * 100:.2f} cm at most (soles down {share * 100:.0f} % of the time)")
     loops(r, m, rig)
     for clip in m.clips:
         L = m.length(clip)

@@ -40,7 +40,7 @@ def face_parts(sk):
                 continue
             hold = (1.0, 1.0, 0.75, 0.4)[k]
             want = np.zeros(len(ids))
-            want[half + 1:] = np.sqrt(1 - np.clip(h.mouth_t[half + 1:], 0, 1) ** 4)
+            want[half + 1:] = np.sqrt(1 - np.clip(h.mouth_t[half + 1:], 0, 1) ** 2.8)
             want[half] = 0.0
             want[:half] = 0.0
             # corners ride half way
