@@ -12,7 +12,7 @@
 struct api;
 
 struct api_options {
-    struct hub *hub;       // borrowed, as all here
+    struct hub *hub; // borrowed, as all here
     struct models *models;
     struct stage *stage;
     struct listener_hub *listeners;

@@ -113,11 +113,11 @@ static void put_connections(struct metrics_text *m, const struct api *a,
     metrics_value(m, "reason=\"descriptors\"", (double)l->accept_failed);
     metrics_begin(m, "sinew_connections_closed_total", "counter", "Connections by how they ended.");
     for (int i = 0; i < CONN_REASON_COUNT; i++) {
-        (void)snprintf(label, sizeof label, "reason=\"%s\"",
-                       conn_reason_text((enum conn_reason)i));
+        (void)snprintf(label, sizeof label, "reason=\"%s\"", conn_reason_text((enum conn_reason)i));
         metrics_value(m, label, (double)l->closed[i]);
     }
-    metrics_begin(m, "sinew_links_closed_total", "counter", "Streams by the code that closed them.");
+    metrics_begin(m, "sinew_links_closed_total", "counter",
+                  "Streams by the code that closed them.");
     for (int code = 1; code < 64; code++)
         if (stream_codes_close((uint16_t)code)) {
             (void)snprintf(label, sizeof label, "code=\"%s\"", stream_codes_name((uint16_t)code));
@@ -158,8 +158,7 @@ static void put_process(struct metrics_text *m, const struct api *a)
     metrics_gauge(m, "sinew_ready", "1 when sessions are let in.", *api_not_ready(a) == '\0');
     metrics_begin(m, "process_cpu_seconds_total", "counter", "Processor time used.");
     metrics_value(m, NULL, p.cpu_s);
-    metrics_gauge(m, "process_resident_memory_bytes", "Resident memory.",
-                  (double)p.resident_bytes);
+    metrics_gauge(m, "process_resident_memory_bytes", "Resident memory.", (double)p.resident_bytes);
     metrics_gauge(m, "process_virtual_memory_bytes", "Virtual memory.", (double)p.virtual_bytes);
     metrics_gauge(m, "process_open_fds", "Open file descriptors.", (double)p.open_fds);
     metrics_gauge(m, "process_max_fds", "File descriptors allowed.", (double)p.max_fds);

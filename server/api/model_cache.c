@@ -160,7 +160,7 @@ static void say_if_still(struct model_cache_result *r)
 {
     const struct model *m = model_file_model(r->file);
     if (m->clips_count > 0) return;
-    const char *why = m->shapes_count > 0 ? "it has shapes but no clips"
+    const char *why = m->shapes_count > 0  ? "it has shapes but no clips"
                       : m->slots_count > 1 ? "it has joints but no clips"
                                            : "it has no joints, no clips and no shapes";
     (void)snprintf(r->still_reason, sizeof r->still_reason, "%s: it stands still until it gets %s",

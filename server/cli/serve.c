@@ -16,7 +16,7 @@
 #include "server/net/listener.h"
 #include "server/net/notify.h"
 
-enum { BACKGROUND_QUEUE_MAX = 2048, LINGER_MS = 2000, OLD_CONFIGS_MAX = 32 };
+enum { BACKGROUND_QUEUE_MAX = 2048, LINGER_MS = 300, OLD_CONFIGS_MAX = 32 };
 
 struct serve {
     uv_loop_t *loop;
@@ -154,15 +154,14 @@ static enum err listen_on(struct serve *s, enum serve_listener which,
     static void (*const on_open[])(struct conn *, const char *, void *) = {
         [SERVE_HTTP] = on_open_plain, [SERVE_TLS] = on_open_tls, [SERVE_ADMIN] = on_open_admin};
     if (!at->set) return ERR_OK;
-    struct listener_options o = {.host = at->host,
-                                 .port = at->port,
-                                 .loopback_only = which == SERVE_ADMIN ||
-                                                  (which == SERVE_HTTP &&
-                                                   !s->config.plain_anywhere),
-                                 .conn = {.background = s->background,
-                                          .on_open = on_open[which],
-                                          .out_bytes = 96 * 1024,
-                                          .owner = s}};
+    struct listener_options o = {
+        .host = at->host,
+        .port = at->port,
+        .loopback_only = which == SERVE_ADMIN || (which == SERVE_HTTP && !s->config.plain_anywhere),
+        .conn = {.background = s->background,
+                 .on_open = on_open[which],
+                 .out_bytes = 96 * 1024,
+                 .owner = s}};
     if (which == SERVE_TLS) o.conn.tls = s->tls[s->tls_count - 1];
     return listener_open(s->connections, &o, &s->listeners[which], fault);
 }
@@ -287,8 +286,7 @@ static void on_end_timer(uv_timer_t *timer)
     static const uint64_t look_ms = 20;
     // Goodbyes that are on their way get a little time; then nobody is waited for.
     s->lingered_ms += look_ms;
-    if (listener_hub_stats(s->connections)->open > 0 && s->lingered_ms < LINGER_MS)
-        return;
+    if (listener_hub_stats(s->connections)->open > 0 && s->lingered_ms < LINGER_MS) return;
     (void)uv_timer_stop(timer);
     listener_hub_each(s->connections, close_one, NULL);
     if (s->events.on_stopped) s->events.on_stopped(s->events.owner);

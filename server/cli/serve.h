@@ -16,10 +16,10 @@ struct models_row;
 
 enum serve_listener { SERVE_HTTP, SERVE_TLS, SERVE_ADMIN, SERVE_LISTENERS };
 
-struct serve_events { // any may be NULL
-    void (*on_ready)(void *owner);                     // no character is loading any more
+struct serve_events {                                            // any may be NULL
+    void (*on_ready)(void *owner);                               // no character is loading any more
     void (*on_model)(const struct models_row *row, void *owner); // READY or FAILED
-    void (*on_stopped)(void *owner);                   // after serve_stop: nothing is open any more
+    void (*on_stopped)(void *owner); // after serve_stop: nothing is open any more
     void *owner;
 };
 

@@ -82,8 +82,7 @@ static void print_addresses(const struct run *r)
         (void)snprintf(host, sizeof host, "%s", r->config.tls.host);
         if (is_every_address(host)) lan_address(host, sizeof host);
         print_url("https", *host ? host : "127.0.0.1", tls);
-        if (serve_pin(r->serve, pin, sizeof pin))
-            (void)printf("  certificate SHA-256 %s\n", pin);
+        if (serve_pin(r->serve, pin, sizeof pin)) (void)printf("  certificate SHA-256 %s\n", pin);
     }
     if (admin) print_url("http", r->config.admin.host, admin);
 }

@@ -31,6 +31,7 @@ static inline struct hub *hub_of(const struct link *l)
 {
     return l->owner;
 }
-uint32_t hub_retry_ms(const struct hub *h); // with jitter, so that a crowd does not come back as one
+uint32_t
+hub_retry_ms(const struct hub *h); // with jitter, so that a crowd does not come back as one
 struct session *hub_find_resume(const struct hub *h, const char *token);
 size_t hub_sessions_of(const struct hub *h, const struct conn_address *peer);

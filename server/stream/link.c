@@ -142,8 +142,8 @@ void link_close(struct link *l, enum stream_code code, uint32_t retry_ms, const 
 void link_drop(struct link *l, enum stream_code code)
 {
     if (l->closing) return;
-    if (conn_send_room(l->conn) > 1024)
-        send_bye(l, code, 0, stream_codes_text((uint16_t)code));
+    if (conn_send_room(l->conn) > 1024) send_bye(l, code, 0, stream_codes_text((uint16_t)code));
+    conn_flush(l->conn); // what the kernel takes now may still be read
     l->closing = true;
     l->dropped = true;
     l->close_code = (uint8_t)code;
@@ -310,17 +310,15 @@ static void on_closed(struct conn *c, enum conn_reason reason, void *owner)
     (void)c;
     l->closing = true;
     l->stats->closed[l->close_code]++;
-    enum link_end end = l->left                          ? LINK_LEFT
+    enum link_end end = l->left                        ? LINK_LEFT
                         : l->close_code && !l->dropped ? LINK_REFUSED
                                                        : LINK_LOST;
     l->events->on_gone(l, end, reason);
     free(l);
 }
 
-static const struct conn_events conn_events = {.on_bytes = on_bytes,
-                                               .on_sent = on_sent,
-                                               .on_deadline = on_deadline,
-                                               .on_closed = on_closed};
+static const struct conn_events conn_events = {
+    .on_bytes = on_bytes, .on_sent = on_sent, .on_deadline = on_deadline, .on_closed = on_closed};
 
 static struct link *create(const struct link_kind *kind, const struct link_options *options)
 {
@@ -337,10 +335,10 @@ static struct link *create(const struct link_kind *kind, const struct link_optio
     bucket_init(&l->pings, PINGS_BURST, PINGS_PER_S, now_ns);
     bucket_init(&l->floods, FLOODS_BURST, FLOODS_PER_S, now_ns);
     bucket_init(&l->errors, ERRORS_BURST, ERRORS_PER_S, now_ns);
-    const struct ws_limits limits = {
-        .message_bytes_max = MESSAGES_HEADER_BYTES + MESSAGES_FROM_CLIENT_BYTES_MAX,
-        .fragments_max = FRAGMENTS_MAX,
-        .controls_max = CONTROL_FRAMES_PER_S};
+    const struct ws_limits limits = {.message_bytes_max =
+                                         MESSAGES_HEADER_BYTES + MESSAGES_FROM_CLIENT_BYTES_MAX,
+                                     .fragments_max = FRAGMENTS_MAX,
+                                     .controls_max = CONTROL_FRAMES_PER_S};
     ws_init(&l->ws, WS_SERVER, &limits);
     inbox_init(&l->inbox, l->inbox_bytes, sizeof l->inbox_bytes, MESSAGES_FROM_CLIENT);
     return l;

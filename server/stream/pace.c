@@ -2,7 +2,13 @@
 
 #include <math.h>
 
-enum { WINDOW_MS = 500, GOOD_WINDOWS_FOR_DETAIL = 4, BAD_WINDOWS_FOR_DETAIL = 2 };
+enum {
+    WINDOW_MS = 500,
+    GOOD_WINDOWS_FOR_DETAIL = 4,
+    BAD_WINDOWS_FOR_DETAIL = 2,
+    BLOCKED_RUNS = 3,
+    STALL_WINDOWS = 2
+};
 
 // Ages beyond the link's own delay: above BAD a queue grows, below GOOD there is room.
 static const double age_bad_s = 0.12, age_good_s = 0.06;
@@ -10,9 +16,11 @@ static const double climb = 1.3, fall = 0.9, probe = 0.02;
 
 void pace_init(struct pace *p, uint32_t asked_hz, uint64_t now_ns)
 {
-    *p = (struct pace){
-        .asked_hz = asked_hz, .hz = asked_hz, .ceiling_hz = asked_hz, .credit = 1,
-        .window_from_ns = now_ns};
+    *p = (struct pace){.asked_hz = asked_hz,
+                       .hz = asked_hz,
+                       .ceiling_hz = asked_hz,
+                       .credit = 1,
+                       .window_from_ns = now_ns};
 }
 
 void pace_ask(struct pace *p, uint32_t asked_hz)
@@ -29,9 +37,12 @@ bool pace_due(struct pace *p, double tick_s, bool can_send)
     p->due++;
     if (!can_send) {
         p->blocked++;
+        p->blocked_runs += !p->in_run;
+        p->in_run = true;
         p->credit = 1; // late frames are not caught up
         return false;
     }
+    p->in_run = false;
     p->credit = p->credit >= 2 ? 0 : p->credit - 1;
     p->sent++;
     return true;
@@ -79,15 +90,18 @@ uint32_t pace_step(struct pace *p, uint64_t now_ns)
     double seconds = (double)(now_ns - p->window_from_ns) * 1e-9;
     double beyond = p->age_worst_s - p->age_best_s;
     bool blocked = p->blocked * 8 > p->due && p->blocked > 2;
+    p->blocked_windows = blocked ? p->blocked_windows + 1 : 0;
+    // One gap is a stall: that the link is slow shows when it is busy again and again, or for long.
+    bool slow = blocked && (p->blocked_runs >= BLOCKED_RUNS || p->blocked_windows > STALL_WINDOWS);
     double before_hz = p->hz;
     uint32_t before_coarser = p->coarser;
-    if (p->due > 0 && (blocked || beyond > age_bad_s))
+    if (p->due > 0 && (slow || beyond > age_bad_s))
         go_down(p, seconds);
     else if (p->due > 0 && p->blocked * 16 <= p->due && beyond < age_good_s)
         go_up(p);
     // The least age is forgotten slowly: routes change, clocks drift.
     p->age_best_s *= 1.01;
-    p->due = p->blocked = p->sent = 0;
+    p->due = p->blocked = p->sent = p->blocked_runs = 0;
     p->age_worst_s = 0;
     p->window_from_ns = now_ns;
     uint32_t change = 0;

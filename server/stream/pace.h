@@ -13,17 +13,19 @@ enum { PACE_HZ_MIN = 5, PACE_DETAIL_MAX = 2 };
 
 struct pace {
     uint32_t asked_hz;
-    double hz;     // now; PACE_HZ_MIN .. asked_hz
+    double hz;         // now; PACE_HZ_MIN .. asked_hz
     double ceiling_hz; // what was too much last time, and a little more each good window
     double credit;     // frames due; one is sent at 1
-    uint32_t coarser; // details below what was asked for: 0 .. PACE_DETAIL_MAX
+    uint32_t coarser;  // details below what was asked for: 0 .. PACE_DETAIL_MAX
     // this window
     uint64_t window_from_ns;
     uint32_t due, blocked, sent;
+    uint32_t blocked_runs; // stretches of ticks in which nothing could be sent
+    bool in_run;
     double age_worst_s;
     // over windows
     double age_best_s; // least age lately: the link's own delay; 0: no ACK yet
-    uint32_t good_windows, bad_windows;
+    uint32_t good_windows, bad_windows, blocked_windows;
 };
 
 enum pace_change { // bits, what pace_step did: for NOTICE

@@ -69,8 +69,8 @@ static void on_input(struct session *s, const struct message *m)
         return;
     }
     struct fault fault = {0};
-    e = stage_input(s->hub->options.stage, view_own_id(s->view), m->type, m->payload,
-                    m->size_bytes, &fault);
+    e = stage_input(s->hub->options.stage, view_own_id(s->view), m->type, m->payload, m->size_bytes,
+                    &fault);
     if (e == ERR_OK) {
         results[HUB_INPUT_APPLIED]++;
         if (s->input_ns == 0) {
@@ -186,9 +186,10 @@ uint32_t session_rate(const struct hub *h, const struct hello_quality *asked)
 struct view_settings session_view_settings(const struct session *s)
 {
     uint32_t link_detail = s->pace.coarser;
+    bool takes_lods = s->capabilities & HELLO_CAN_LOD;
     return (struct view_settings){.bits = (uint8_t)(s->asked.bits ? s->asked.bits : 14),
                                   .raw = s->asked.raw,
-                                  .detail = (uint8_t)s->asked.detail,
+                                  .detail = (uint8_t)(takes_lods ? s->asked.detail : 1),
                                   .link_detail = (uint8_t)(link_detail > 2 ? 2 : link_detail),
                                   .actors_max = s->asked.characters_max};
 }
@@ -266,11 +267,11 @@ void session_on_message(struct link *l, const struct message *m)
             link_close(l, STREAM_PROTOCOL, 0, "HELLO must come first");
     } else {
         static void (*const handlers[256])(struct session *, const struct message *) = {
-            [MESSAGE_PONG] = on_pong,         [MESSAGE_ACK] = on_ack,
-            [MESSAGE_RESYNC] = on_resync,     [MESSAGE_SETTINGS] = on_settings,
-            [MESSAGE_WANT] = on_want,         [MESSAGE_CONTROL] = on_input,
-            [MESSAGE_SENSOR] = on_input,      [MESSAGE_FACE] = on_input,
-            [MESSAGE_CUSTOMISE] = on_input,   [MESSAGE_POSE] = on_input,
+            [MESSAGE_PONG] = on_pong,       [MESSAGE_ACK] = on_ack,
+            [MESSAGE_RESYNC] = on_resync,   [MESSAGE_SETTINGS] = on_settings,
+            [MESSAGE_WANT] = on_want,       [MESSAGE_CONTROL] = on_input,
+            [MESSAGE_SENSOR] = on_input,    [MESSAGE_FACE] = on_input,
+            [MESSAGE_CUSTOMISE] = on_input, [MESSAGE_POSE] = on_input,
             [MESSAGE_PLACE] = on_input,
         };
         if (m->type == MESSAGE_HELLO)

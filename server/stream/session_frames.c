@@ -74,6 +74,7 @@ static void put_character(struct session *s, const struct view_event *event)
         s->supply.failed = true;
         return;
     }
+    if (actor == view_own_actor(s->view)) put_catalogue(s, actor, row);
     if (!is_known(s, role->number, role->version)) {
         remember(s, role->number, role->version);
         (void)supply_put(&s->supply, MESSAGE_SURFACE, 0, chunk_ref(row->surface),
@@ -81,7 +82,6 @@ static void put_character(struct session *s, const struct view_event *event)
     }
     (void)supply_put(&s->supply, MESSAGE_APPEARANCE, SUPPLY_TAG_ACTOR | actor,
                      parcel_appearance(role, actor), role->appearance_bytes);
-    if (actor == view_own_actor(s->view)) put_catalogue(s, actor, row);
 }
 
 static void enter(struct session *s, const struct view_event *event)
@@ -91,8 +91,8 @@ static void enter(struct session *s, const struct view_event *event)
     if (session_encode_actor(&w, &event->actor) == ERR_OK)
         (void)link_send(s->link, bytes, wire_size(&w));
     struct session_watch *watch = find_watch(s, event->actor.actor);
-    bool same = watch && watch->model == event->actor.model &&
-                watch->version == event->actor.model_version;
+    bool same =
+        watch && watch->model == event->actor.model && watch->version == event->actor.model_version;
     if (same) return; // only who controls it has changed
     if (!watch) {
         CHECK(s->watch_count < SESSION_WATCHES);
@@ -111,8 +111,7 @@ static void leave(struct session *s, const struct view_event *event)
     uint8_t bytes[64];
     struct wire_writer w = wire_write(bytes, sizeof bytes);
     struct session_gone gone = {.scene = event->actor.scene, .actor = event->actor.actor};
-    if (session_encode_gone(&w, &gone) == ERR_OK)
-        (void)link_send(s->link, bytes, wire_size(&w));
+    if (session_encode_gone(&w, &gone) == ERR_OK) (void)link_send(s->link, bytes, wire_size(&w));
     struct session_watch *watch = find_watch(s, event->actor.actor);
     if (watch) *watch = s->watches[--s->watch_count];
 }
@@ -149,8 +148,7 @@ static bool put_frame(struct session *s, struct batch *b, size_t index, struct f
     size_t pieces = (f->size_bytes + MESSAGES_PIECE_BYTES - 1) / MESSAGES_PIECE_BYTES;
     if (pieces == 0) pieces = 1;
     bool full = b->piece_count + pieces > CONN_PIECES_MAX ||
-                (b->frame_count > 0 &&
-                 b->bytes + f->size_bytes > s->hub->options.batch_bytes_max);
+                (b->frame_count > 0 && b->bytes + f->size_bytes > s->hub->options.batch_bytes_max);
     if (full) return false;
     struct chunk *chunk = parcel_of_frame(f);
     bool answers = f->head.actor == view_own_actor(s->view) && s->input_ns &&
@@ -231,8 +229,7 @@ static void tell_pace(struct session *s, uint32_t change)
                 {PACE_DETAIL_LOWERED, STREAM_DETAIL_LOWERED},
                 {PACE_DETAIL_RESTORED, STREAM_DETAIL_RESTORED}};
     for (size_t i = 0; i < sizeof told / sizeof told[0]; i++)
-        if (change & told[i].bit)
-            session_note(s->link, MESSAGE_NOTICE, told[i].code, 0, 0, NULL);
+        if (change & told[i].bit) session_note(s->link, MESSAGE_NOTICE, told[i].code, 0, 0, NULL);
     if (change & PACE_RATE_LOWERED) s->hub->counts.rate_lowered++;
     if (change & PACE_DETAIL_LOWERED) s->hub->counts.detail_lowered++;
     if (change & (PACE_DETAIL_LOWERED | PACE_DETAIL_RESTORED)) {
@@ -266,8 +263,7 @@ bool session_after_tick(struct session *s)
     supply_feed(&s->supply, s->link);
     send_applied(s);
     if (s->due) send_batch(s);
-    if (s->link && !s->link->closing)
-        tell_pace(s, pace_step(&s->pace, clock_ns()));
+    if (s->link && !s->link->closing) tell_pace(s, pace_step(&s->pace, clock_ns()));
     return s->link && !s->link->closing;
 }
 
@@ -278,8 +274,7 @@ void session_on_sent(struct session *s, uint64_t tag, bool sent)
         struct session_watch *watch = find_watch(s, (uint32_t)tag);
         if (watch) watch->ready = true;
     } else if (kind == SUPPLY_TAG_INPUT && sent && s->answered_ns) {
-        tally_add(&s->hub->counts.input_to_socket,
-                  (double)(clock_ns() - s->answered_ns) * 1e-9);
+        tally_add(&s->hub->counts.input_to_socket, (double)(clock_ns() - s->answered_ns) * 1e-9);
         s->answered_ns = 0;
     } else if (kind == 0 && !sent) {
         count_skip(s, HUB_SKIP_REPLACED, 1);

@@ -36,12 +36,13 @@ static bool admit(struct link *l, const struct hello *hello)
         link_close(l, STREAM_FORBIDDEN, 0, NULL);
         return false;
     }
-    if (hello->role[0] && strcmp(hello->role, "player") != 0 && strcmp(hello->role, "viewer") != 0) {
+    if (hello->role[0] && strcmp(hello->role, "player") != 0 &&
+        strcmp(hello->role, "viewer") != 0) {
         link_close(l, STREAM_POLICY, 0, "role must be \"player\" or \"viewer\"");
         return false;
     }
-    if (hub_is_full(h) || hub_sessions_of(h, conn_peer(l->conn)) >=
-                              h->options.sessions_per_address_max) {
+    if (hub_is_full(h) ||
+        hub_sessions_of(h, conn_peer(l->conn)) >= h->options.sessions_per_address_max) {
         h->counts.refused_full++;
         link_close(l, STREAM_FULL, hub_retry_ms(h), NULL);
         return false;
@@ -91,6 +92,7 @@ static void attach(struct session *s, struct link *l)
     s->ping_sent_ns = 0;
     s->input_ns = 0;
     s->watch_count = 0;
+    s->known_count = 0; // SURFACE precedes the first FRAME on every connection
     s->first_frame_sent = false;
     l->session = s;
     conn_deadline(l->conn, 0);
@@ -139,8 +141,8 @@ static void join(struct link *l, const struct hello *hello)
     s->controls = strcmp(hello->role, "viewer") != 0;
     s->serial = ++h->session_serial;
     s->joined_ns = clock_ns();
-    (void)snprintf(s->name, sizeof s->name, "%08llx-%llu", (unsigned long long)h->boot_us & 0xffffffff,
-                   (unsigned long long)s->serial);
+    (void)snprintf(s->name, sizeof s->name, "%08llx-%llu",
+                   (unsigned long long)h->boot_us & 0xffffffff, (unsigned long long)s->serial);
     pace_init(&s->pace, session_rate(h, &s->asked), s->joined_ns);
     struct stage_join how = {.scene = hello->scene,
                              .character = hello->character,
@@ -163,9 +165,10 @@ static void join(struct link *l, const struct hello *hello)
     }
     if (view_own_role(s->view) && view_own_role(s->view)->still)
         session_note(l, MESSAGE_NOTICE, STREAM_STILL, 0, view_own_actor(s->view), NULL);
-    log_event(LOG_LEVEL_INFO, "session.open", LOG_T("session", s->name), LOG_T("peer", s->peer.text),
-              LOG_T("link", link_name(l)), LOG_T("client", hello->client),
-              LOG_T("character", s->character), LOG_I("sessions", h->session_count));
+    log_event(LOG_LEVEL_INFO, "session.open", LOG_T("session", s->name),
+              LOG_T("peer", s->peer.text), LOG_T("link", link_name(l)),
+              LOG_T("client", hello->client), LOG_T("character", s->character),
+              LOG_I("sessions", h->session_count));
 }
 
 static void resume(struct link *l, const struct hello *hello)
@@ -185,8 +188,6 @@ static void resume(struct link *l, const struct hello *hello)
         link_close(old, STREAM_SUPERSEDED, 0, NULL);
     }
     attach(s, l);
-    // A client that kept nothing of the session (a page that was loaded anew) gets everything.
-    if (hello->last_frame == 0) s->known_count = 0;
     view_restart(s->view);
     h->counts.sessions_resumed++;
     if (!send_welcome(s, true)) {

@@ -35,7 +35,7 @@ struct supply {
     struct supply_item items[SUPPLY_ITEMS_MAX]; // a ring
     size_t first, count;
     struct supply_want wants[SUPPLY_WANTS_MAX]; // a ring
-    size_t want_first, want_count, want_at; // want_at: bytes of the first one already given
+    size_t want_first, want_count, want_at;     // want_at: bytes of the first one already given
     bool want_in_flight;
     bool failed; // memory was refused: the session cannot go on
 };

@@ -202,6 +202,10 @@ static bool decode_grid(struct client *c, struct client_actor *a, const struct f
                         const struct client_surface *s)
 {
     struct surface_anchors *anchors = anchors_of(a, f->lod, f->vertex_count);
+    struct surface_grid grid = {.step = f->step, .bits = f->bits};
+    memcpy(grid.origin, f->origin, sizeof f->origin);
+    if (f->flags & FRAME_KEY && memcmp(&grid, &a->grid, sizeof grid) != 0)
+        surface_anchors_clear(anchors);
     const struct surface_row *anchor =
         f->flags & FRAME_KEY ? NULL : surface_anchors_find(anchors, f->anchor);
     if (!(f->flags & FRAME_KEY) && !anchor) return false;
@@ -227,8 +231,7 @@ static bool decode_grid(struct client *c, struct client_actor *a, const struct f
     if (f->flags & FRAME_ANCHOR) surface_anchors_keep(anchors, f->frame);
     free(a->raw);
     a->raw = NULL;
-    a->grid = (struct surface_grid){.step = f->step, .bits = f->bits};
-    memcpy(a->grid.origin, f->origin, sizeof f->origin);
+    a->grid = grid;
     return true;
 }
 
@@ -370,8 +373,8 @@ static void take_websocket(struct client *c)
         ws_next(&c->ws, queue_head(&c->in), queue_used(&c->in), &n, &event);
         if (event.kind == WS_DATA) take_payload(c, event.bytes, event.size_bytes);
         if (event.kind == WS_GOT_PING && !c->quiet)
-            client_send_bytes(c, frame,
-                              ws_control_write(frame, WS_PONG, event.bytes, event.size_bytes, mask));
+            client_send_bytes(
+                c, frame, ws_control_write(frame, WS_PONG, event.bytes, event.size_bytes, mask));
         if (event.kind == WS_GOT_CLOSE) {
             c->got_close = true;
             c->close_code = event.code;
@@ -435,10 +438,11 @@ static bool read_some(struct client *c)
 
 static void send_upgrade(struct client *c)
 {
-    static const char request[] = "GET /v1/stream HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\n"
-                                  "Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
-                                  "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
-                                  "Sec-WebSocket-Protocol: sinew.v1\r\n\r\n";
+    static const char request[] =
+        "GET /v1/stream HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\n"
+        "Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
+        "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
+        "Sec-WebSocket-Protocol: sinew.v1\r\n\r\n";
     client_send_bytes(c, request, sizeof request - 1);
 }
 
@@ -482,14 +486,14 @@ void client_pump(struct client *c)
         write_out(c);
         if (!more) break;
     }
+    if (c->eof) (void)shutdown(c->fd, SHUT_RDWR);
 }
 
 bool client_open(struct client *c, enum client_kind kind, uint16_t port)
 {
     static const char *const native[] = {"sinew/1", NULL}, *const web[] = {"http/1.1", NULL};
-    struct sockaddr_in to = {.sin_family = AF_INET,
-                             .sin_port = htons(port),
-                             .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct sockaddr_in to = {
+        .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     *c = (struct client){.fd = socket(AF_INET, SOCK_STREAM, 0), .kind = kind};
     if (c->fd < 0 || connect(c->fd, (struct sockaddr *)&to, sizeof to) != 0) return false;
     (void)fcntl(c->fd, F_SETFL, fcntl(c->fd, F_GETFL) | O_NONBLOCK);

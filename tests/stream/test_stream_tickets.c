@@ -19,7 +19,7 @@ static void a_ticket_is_good_once_and_for_thirty_seconds(void)
     EXPECT(strcmp(text, late) != 0);
     EXPECT(tickets_take(&t, text, 2 * second, &got));
     EXPECT(got.scopes == AUTH_VIEW && strcmp(got.name, "someone") == 0);
-    EXPECT(!tickets_take(&t, text, 2 * second, &got)); // used
+    EXPECT(!tickets_take(&t, text, 2 * second, &got));  // used
     EXPECT(!tickets_take(&t, late, 31 * second, &got)); // too old
     EXPECT(!tickets_take(&t, "", second, &got));
     tickets_free(&t);
@@ -83,7 +83,7 @@ static void a_tally_knows_its_percentiles(void)
     EXPECT(sum == 1000);
     EXPECT(t.counts[0] == 5); // up to half a millisecond
     tally_add(&t, -1);
-    tally_add(&t, NAN);
+    tally_add(&t, (double)NAN);
     EXPECT(t.counts[0] == 7);
 }
 

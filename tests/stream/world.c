@@ -1,5 +1,6 @@
 #include "tests/stream/world.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,6 +66,7 @@ bool world_open(struct world *w, const char *model_path, void (*tune)(struct con
     *w = (struct world){.folder = "/tmp/sinew-test-XXXXXX"};
     CHECK(mkdtemp(w->folder));
     CHECK(uv_loop_init(&w->loop) == 0);
+    (void)signal(SIGPIPE, SIG_IGN); // as the program does
     if (!model_path) write_sample(w);
     config_init(&w->config);
     w->config.http.port = w->config.tls.port = 0;
