@@ -179,22 +179,53 @@ static double up_of(const struct context *c, const struct rest *r, int32_t node,
     return place[1];
 }
 
+// Hips above ankles with straight legs: the rest poses of motion capture often stand astride.
+// 0 where a leg is not paired.
+static double leg_height(const struct context *c, bool is_source)
+{
+    static const char *const bones[4] = {"hips", "leftUpperLeg", "leftLowerLeg", "leftFoot"};
+    const struct rest *r = is_source ? &c->source : &c->target;
+    double height = 0, gap[3];
+    int32_t nodes[4];
+    for (int i = 0; i < 4; i++) {
+        int32_t pair = pair_with_bone(c, bones[i]);
+        if (pair < 0) return 0;
+        nodes[i] = is_source ? c->job->pairs[pair].source : c->job->pairs[pair].target;
+    }
+    height = up_of(c, r, nodes[0], is_source) - up_of(c, r, nodes[1], is_source);
+    for (int i = 1; i < 3; i++) {
+        between(r, nodes[i], nodes[i + 1], gap);
+        height += sqrt(gap[0] * gap[0] + gap[1] * gap[1] + gap[2] * gap[2]);
+    }
+    return height;
+}
+
+// Hips above the lowest joint that is paired.
+static double drop_height(const struct context *c, int32_t moving, bool is_source)
+{
+    const struct rest *r = is_source ? &c->source : &c->target;
+    const struct retarget_pair *hips = &c->job->pairs[moving];
+    double top = up_of(c, r, is_source ? hips->source : hips->target, is_source), low = top;
+    for (uint32_t i = 0; i < c->job->pair_count; i++) {
+        const struct retarget_pair *p = &c->job->pairs[i];
+        low = fmin(low, up_of(c, r, is_source ? p->source : p->target, is_source));
+    }
+    return top - low;
+}
+
 static void find_ratio(struct context *c, int32_t moving)
 {
-    double source_low = 0, target_low = 0;
     const struct retarget_pair *hips = &c->job->pairs[moving];
     double source = up_of(c, &c->source, hips->source, true);
     double target = up_of(c, &c->target, hips->target, false);
     if (!c->job->rest_on_ground) {
-        source_low = source;
-        target_low = target;
-        for (uint32_t i = 0; i < c->job->pair_count; i++) {
-            source_low = fmin(source_low, up_of(c, &c->source, c->job->pairs[i].source, true));
-            target_low = fmin(target_low, up_of(c, &c->target, c->job->pairs[i].target, false));
+        source = leg_height(c, true);
+        target = leg_height(c, false);
+        if (!(source > 0 && target > 0)) {
+            source = drop_height(c, moving, true);
+            target = drop_height(c, moving, false);
         }
     }
-    source -= source_low;
-    target -= target_low;
     bool usable = source > 1e-6 && target > 1e-6 && isfinite(target / source);
     c->ratio = usable ? target / source : 1;
     if (!usable)

@@ -21,8 +21,8 @@ struct retarget_job {
     struct scene *target; // its pool keeps the new channels
     const struct retarget_pair *pairs;
     uint32_t pair_count;
-    // Heights of the hips are measured from the ground (y = 0) as VRMA says, or from the lowest
-    // paired joint where the source's rest stands nowhere in particular (BVH).
+    // Heights of the hips are measured from the ground (y = 0) as VRMA says, or along the
+    // legs where the source's rest stands nowhere in particular (BVH).
     bool rest_on_ground;
 };
 
