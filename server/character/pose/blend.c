@@ -49,6 +49,7 @@ static struct trs sum_close(const struct node_sum *sum, double total)
 
 static bool trs_same(const struct trs *a, const struct trs *b)
 {
+    // Bits are meant, not values. NOLINTNEXTLINE(bugprone-suspicious-memory-comparison)
     return memcmp(a, b, sizeof *a) == 0;
 }
 

@@ -32,8 +32,10 @@ void skeleton_model_from_nodes(const struct model *m, const struct trs *locals,
     for (size_t i = 0; i < m->nodes_count; i++) {
         const struct model_node *node = &m->nodes[i];
         // The TRS only approximates a sheared matrix, so the matrix rules until the pose moves.
-        bool sheared = (node->flags & MODEL_NODE_SHEARED) != 0 &&
-                       memcmp(&locals[i], &node->rest, sizeof locals[i]) == 0;
+        bool sheared =
+            (node->flags & MODEL_NODE_SHEARED) != 0 &&
+            // Bits are meant, not values. NOLINTNEXTLINE(bugprone-suspicious-memory-comparison)
+            memcmp(&locals[i], &node->rest, sizeof locals[i]) == 0;
         struct xform local;
         if (sheared)
             convert(&node->rest_local, &local);
@@ -90,7 +92,7 @@ void skeleton_palette(const struct model *m, const struct xform *model_from_node
         for (int c = 0; c < 4; c++) {
             for (int r = 0; r < 3; r++)
                 out->col[c][r] = (float)s.col[c][r];
-            out->col[c][3] = c == 3;
+            out->col[c][3] = c == 3 ? 1 : 0;
         }
         for (int c = 0; c < 3; c++) {
             for (int r = 0; r < 3; r++)

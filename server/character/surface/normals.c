@@ -98,7 +98,7 @@ static void load_corners(const float *const *rows, const struct normals_corner *
         const float *at = rows[c->at / LANES] + c->at % LANES;
         const float *next = rows[c->next / LANES] + c->next % LANES;
         const float *last = rows[c->last / LANES] + c->last % LANES;
-        for (int r = 0; r < 3; r++) {
+        for (size_t r = 0; r < 3; r++) {
             float x = at[r * LANES];
             s->a[r][i] = next[r * LANES] - x;
             s->b[r][i] = last[r * LANES] - x;

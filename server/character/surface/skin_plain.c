@@ -8,7 +8,7 @@
 enum { LANES = MODEL_LANES };
 
 // gcc would unroll these short loops before it gets to vectorise them, which costs five times.
-#define EACH_LANE(i) _Pragma("GCC unroll 1") for (int i = 0; i < LANES; i++)
+#define EACH_LANE _Pragma("GCC unroll 1") for (int i = 0; i < LANES; i++)
 
 struct rows33 { // [column][row][lane]
     float at[3][3][LANES];
@@ -19,7 +19,7 @@ static void cross_rows(const float a[3][LANES], const float b[3][LANES], float o
     for (int r = 0; r < 3; r++) {
         const float *a1 = a[(r + 1) % 3], *a2 = a[(r + 2) % 3];
         const float *b1 = b[(r + 1) % 3], *b2 = b[(r + 2) % 3];
-        EACH_LANE(i)
+        EACH_LANE
         out[r][i] = a1[i] * b2[i] - a2[i] * b1[i];
     }
 }
@@ -27,7 +27,7 @@ static void cross_rows(const float a[3][LANES], const float b[3][LANES], float o
 static void apply_rows(const struct rows33 *m, const float v[3][LANES], float out[3][LANES])
 {
     for (int r = 0; r < 3; r++)
-        EACH_LANE(i)
+        EACH_LANE
     out[r][i] = m->at[0][r][i] * v[0][i] + m->at[1][r][i] * v[1][i] + m->at[2][r][i] * v[2][i];
 }
 
@@ -36,7 +36,7 @@ static void turn_normals_single(const struct skeleton_slot *s, const float n[3][
                                 float out[3][LANES])
 {
     for (int r = 0; r < 3; r++)
-        EACH_LANE(i)
+        EACH_LANE
     out[r][i] = s->normal[0][r] * n[0][i] + s->normal[1][r] * n[1][i] + s->normal[2][r] * n[2][i];
 }
 
@@ -47,7 +47,7 @@ static void turn_normals(const struct rows33 *l, const float n[3][LANES], float 
     for (int c = 0; c < 3; c++)
         cross_rows(l->at[(c + 1) % 3], l->at[(c + 2) % 3], cofactor.at[c]);
     apply_rows(&cofactor, n, out);
-    EACH_LANE(i)
+    EACH_LANE
     {
         float det = 0, column = 0, cofactors = 0;
         for (int r = 0; r < 3; r++) {
@@ -63,7 +63,7 @@ static void turn_normals(const struct rows33 *l, const float n[3][LANES], float 
 
 static void make_unit(const float base[3][LANES], float n[3][LANES])
 {
-    EACH_LANE(i)
+    EACH_LANE
     {
         float length2 = n[0][i] * n[0][i] + n[1][i] * n[1][i] + n[2][i] * n[2][i];
         float s = 1 / sqrtf(length2);
@@ -87,19 +87,19 @@ static void linear_block(const struct skin_blocks *b, size_t at)
     float t[3][LANES] = {{0}};
     for (uint32_t k = 0; k < block->influence_count; k++) {
         const struct skeleton_slot *s = &b->palette[b->block_slots[block->slot_first + k]];
-        const float *w = weights + k * LANES;
+        const float *w = weights + (size_t)k * LANES;
         for (int r = 0; r < 3; r++) {
             for (int c = 0; c < 3; c++)
-                EACH_LANE(i)
+                EACH_LANE
             l.at[c][r][i] += w[i] * s->col[c][r];
-            EACH_LANE(i)
+            EACH_LANE
             t[r][i] += w[i] * s->col[3][r];
         }
     }
     struct surface_block *out = &b->out[at];
     apply_rows(&l, rest->position, out->position);
     for (int r = 0; r < 3; r++)
-        EACH_LANE(i)
+        EACH_LANE
     out->position[r][i] += t[r][i];
     if (block->influence_count == 1)
         turn_normals_single(&b->palette[b->block_slots[block->slot_first]], rest->normal,
@@ -124,14 +124,14 @@ static struct dual_lane dual_lane_sum(const struct skeleton_dual_slot *palette,
 {
     uint32_t heaviest = 0;
     for (uint32_t k = 1; k < count; k++)
-        if (weights[k * LANES] > weights[heaviest * LANES]) heaviest = k;
+        if (weights[(size_t)k * LANES] > weights[(size_t)heaviest * LANES]) heaviest = k;
     const float *align = palette[slots[heaviest]].rotation;
     struct dual_lane sum = {{0}, {0}, {0}};
     for (uint32_t k = 0; k < count; k++) {
         const struct skeleton_dual_slot *s = &palette[slots[k]];
         float cosine = align[0] * s->rotation[0] + align[1] * s->rotation[1] +
                        align[2] * s->rotation[2] + align[3] * s->rotation[3];
-        float w = weights[k * LANES], signed_w = cosine < 0 ? -w : w;
+        float w = weights[(size_t)k * LANES], signed_w = cosine < 0 ? -w : w;
         for (int e = 0; e < 4; e++) {
             sum.rotation[e] += signed_w * s->rotation[e];
             sum.dual[e] += signed_w * s->dual[e];
@@ -174,7 +174,7 @@ static void dual_block(const struct skin_blocks *b, size_t at)
     const float *weights = block_weights(b, block);
     struct rows33 l;
     float t[3][LANES];
-    EACH_LANE(i)
+    EACH_LANE
     {
         struct dual_lane d = dual_lane_sum(b->dual_palette, b->block_slots + block->slot_first,
                                            block->influence_count, weights + i);
@@ -190,7 +190,7 @@ static void dual_block(const struct skin_blocks *b, size_t at)
     struct surface_block *out = &b->out[at];
     apply_rows(&l, rest->position, out->position);
     for (int r = 0; r < 3; r++)
-        EACH_LANE(i)
+        EACH_LANE
     out->position[r][i] += t[r][i];
     turn_normals(&l, rest->normal, out->normal);
     make_unit(rest->normal, out->normal);
