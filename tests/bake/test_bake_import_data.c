@@ -26,9 +26,10 @@ static void walk(const char *folder, file_fn *on_file)
     int count = scandir(folder, &entries, NULL, alphasort);
     for (int i = 0; i < count; i++) {
         char path[2048];
-        snprintf(path, sizeof path, "%s/%s", folder, entries[i]->d_name);
         struct stat st;
-        if (entries[i]->d_name[0] != '.' && stat(path, &st) == 0) {
+        int length = snprintf(path, sizeof path, "%s/%s", folder, entries[i]->d_name);
+        bool fits = length > 0 && (size_t)length < sizeof path;
+        if (fits && entries[i]->d_name[0] != '.' && stat(path, &st) == 0) {
             if (S_ISDIR(st.st_mode))
                 walk(path, on_file);
             else if (is_model(path))
