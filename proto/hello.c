@@ -199,6 +199,8 @@ static enum err hello_open(const uint8_t *payload, size_t size_bytes, uint16_t v
     wire_align4(&r);
     const uint8_t *rest = wire_bytes(&r, more_bytes);
     if (!text || !rest) return fault_set(fault, ERR_TRUNCATED, "the message ends early");
+    if (!wire_is_utf8(text, json_bytes)) // the JSON parser would let it through, into logs
+        return fault_set(fault, ERR_MALFORMED, "the JSON part is not UTF-8");
     *more = wire_read(rest, more_bytes);
     const struct json_limits limits = {.bytes_max = 65536, .depth_max = 8, .values_max = 2048};
     enum err e = json_parse((const char *)text, json_bytes, &limits, json, fault);
@@ -223,6 +225,7 @@ enum err hello_decode(const uint8_t *payload, size_t size_bytes, struct hello *o
     h.minor = version[1];
     json_text(&j, "client", h.client, sizeof h.client);
     json_text(&j, "role", h.role, sizeof h.role);
+    if (!h.role[0]) memcpy(h.role, "player", sizeof "player"); // empty is as good as absent
     json_text(&j, "token", h.token, sizeof h.token);
     json_text(&j, "ticket", h.ticket, sizeof h.ticket);
     json_text(&j, "resume", h.resume, sizeof h.resume);
@@ -239,6 +242,8 @@ enum err hello_decode(const uint8_t *payload, size_t size_bytes, struct hello *o
 static enum err bindings_check(const char *text, size_t size_bytes, struct fault *fault)
 {
     if (size_bytes == 0) return ERR_OK;
+    if (!wire_is_utf8((const uint8_t *)text, size_bytes))
+        return fault_set(fault, ERR_MALFORMED, "the bindings are not UTF-8");
     struct json_limits limits = json_limits_for(messages_row(MESSAGE_WELCOME)->size_max_bytes);
     cJSON *json = NULL;
     enum err e = json_parse(text, size_bytes, &limits, &json, fault);
@@ -330,6 +335,8 @@ enum err hello_decode_settings(const uint8_t *payload, size_t size_bytes,
 {
     const struct json_limits limits = {.bytes_max = 4096, .depth_max = 8, .values_max = 256};
     cJSON *json = NULL;
+    if (!wire_is_utf8(payload, size_bytes))
+        return fault_set(fault, ERR_MALFORMED, "the settings are not UTF-8");
     enum err e = json_parse((const char *)payload, size_bytes, &limits, &json, fault);
     if (e) return e;
     struct hello_quality q = *inout;

@@ -260,6 +260,8 @@ static void hello_takes_what_it_knows_and_says_what_is_wrong(void)
     EXPECT(hello_json("{\"quality\":{\"rate_hz\":1e99}}", &h, NULL) == ERR_MALFORMED);
     EXPECT(hello_json("{\"quality\":[]}", &h, NULL) == ERR_MALFORMED);
     EXPECT(hello_json("[]", &h, NULL) == ERR_MALFORMED);
+    EXPECT(hello_json("{\"client\":\"\xee\"}", &h, NULL) == ERR_MALFORMED);
+    EXPECT(hello_json("{\"role\":\"\"}", &h, NULL) == ERR_OK && strcmp(h.role, "player") == 0);
     EXPECT(hello_json("{\"a\":[[[[[[[[[[1]]]]]]]]]]}", &h, NULL) != ERR_OK);
     char long_name[256] = "{\"scene\":\"";
     memset(long_name + 10, 'x', 64);
