@@ -178,7 +178,7 @@ static void read_uvs_and_colors(struct source *src, const struct doc_at *attribu
         (void)snprintf(name, sizeof name, "TEXCOORD_%u", p->uv_set_count);
         const float *values = read_named(src, attributes, name, &uv, p->vertex_count);
         if (!values) break;
-        p->uv[p->uv_set_count] = (const float(*)[2])values;
+        memcpy(&p->uv[p->uv_set_count], &values, sizeof values); // see attribute_read
     }
     for (; p->color_set_count < SCENE_COLOR_SETS_MAX; p->color_set_count++) {
         (void)snprintf(name, sizeof name, "COLOR_%u", p->color_set_count);
@@ -190,7 +190,7 @@ static void read_uvs_and_colors(struct source *src, const struct doc_at *attribu
         want.shape = l->rows == 3 ? ACCESSOR_VEC3 : ACCESSOR_VEC4;
         const float *values = read_one(src, &at, accessor, &want, p->vertex_count);
         if (!values) break;
-        p->colors[p->color_set_count] = (const float(*)[4])values;
+        memcpy(&p->colors[p->color_set_count], &values, sizeof values);
     }
     note_beyond(src, attributes, "TEXCOORD", p->uv_set_count);
     note_beyond(src, attributes, "COLOR", p->color_set_count);
@@ -319,8 +319,9 @@ bool attribute_read(struct source *src, const struct doc_at *attributes, struct 
                              tangent = {MEMO_TANGENTS, {4, 1}, fix_tangents};
     p->normals =
         (const struct vec3 *)read_named(src, attributes, "NORMAL", &normal, p->vertex_count);
-    p->tangents =
-        (const float(*)[4])read_named(src, attributes, "TANGENT", &tangent, p->vertex_count);
+    // Before C23 no cast leads from const floats to rows of const floats; the bits are the same.
+    const float *tangents = read_named(src, attributes, "TANGENT", &tangent, p->vertex_count);
+    memcpy(&p->tangents, &tangents, sizeof tangents);
     read_uvs_and_colors(src, attributes, p);
     read_influences(src, attributes, p, joint_end);
     note_beyond(src, attributes, "JOINTS", SETS_MAX);
