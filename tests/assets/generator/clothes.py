@@ -148,12 +148,12 @@ def _skirt(v, f, tags, nrm, off):
     o = unit(np.stack([top[:, 0], 0 * a0, top[:, 2] + 0.005], 1))
     axis = np.tile(vec(0, 0, -0.005), (len(ring), 1))
     last = length((top - axis) * vec(1, 0, 1))
-    for k, d in enumerate((0.0, 0.026, 0.056, 0.090, 0.126, 0.126, 0.085)):
-        t = min(d / 0.126, 1)
-        y = top[:, 1] * (1 - smooth(t * 2.5)) + (0.812 - d + 0.010 * np.cos(2 * a0) * t) * smooth(t * 2.5) - d * (1 - smooth(t * 2.5))
+    for k, d in enumerate((0.0, 0.028, 0.062, 0.100, 0.136, 0.168, 0.168, 0.120)):
+        t = min(d / 0.168, 1)
+        y = top[:, 1] * (1 - smooth(t * 3.2)) + (0.812 - d + 0.010 * np.cos(2 * a0) * t) * smooth(t * 3.2) - d * (1 - smooth(t * 3.2))
         if k == 0:
             pts = top
-        elif k < 5:
+        elif k < 6:
             # never tighter than the hips and thighs below it
             at = axis + np.stack([0 * y, y, 0 * y], 1)
             r = reach(hips_field, at, o, 0.3) + 0.011 + 0.012 * t
@@ -161,7 +161,7 @@ def _skirt(v, f, tags, nrm, off):
             last = r
             pts = at + o * (r + 0.0055 * np.cos(a0 * 8) * t)[:, None]
         else:
-            pts = pts * vec(1, 0, 1) + y[:, None] * vec(0, 1, 0) - o * (0.006 if k == 5 else 0.004)
+            pts = pts * vec(1, 0, 1) + y[:, None] * vec(0, 1, 0) - o * (0.006 if k == 6 else 0.004)
         rows.append(m.ring(pts))
         src += list(ring)
         down += [t] * len(ring)
@@ -179,16 +179,14 @@ def _skirt(v, f, tags, nrm, off):
 
 
 def _skirt_part(v, f, src, down, w):
+    """The hem goes with the thighs alone: any share of the hips would sink it into a raised leg."""
     from skeleton import build as skeleton
     sk = skeleton()
-    ws = w[src].copy()
-    leg = np.zeros_like(ws)
-    s = ramp(v[:, 0], -0.09, 0.09)
-    leg[:, sk.index["leftUpperLeg"]] = s * 0.86
-    leg[:, sk.index["rightUpperLeg"]] = (1 - s) * 0.86
-    leg[:, sk.index["hips"]] = 0.14
-    k = smooth(down * 1.1)[:, None]
-    ws = ws * (1 - k) + leg * k
+    leg = np.zeros((len(v), len(sk)))
+    s = ramp(v[:, 0], -0.07, 0.07)
+    leg[:, sk.index["leftUpperLeg"]], leg[:, sk.index["rightUpperLeg"]] = s, 1 - s
+    k = ramp(down, 0.0, 0.50)[:, None]
+    ws = w[src] * (1 - k) + leg * k
     uv = cylinder_uv(v, f, 1, shift=(0, -0.55))
     p = Part("tunic", v, f, uv, ws, "skirt", group="tunic")
     p.src = src
@@ -300,7 +298,7 @@ def scarf(sk):
         tan = unit(np.gradient(p, axis=0))
         nrm = unit(vec(0, 0, 1) - tan * tan[:, 2:3])
         side = np.cross(tan, nrm)
-        wd = wide * (0.62 + 0.38 * smooth(t * 2.5)) * np.where(t > 0.985, 0.96, 1)
+        wd = wide * (0.62 + 0.38 * smooth(t * 3.2)) * np.where(t > 0.985, 0.96, 1)
         v, f, _ = tube(p, wd, np.full_like(t, 0.0055), side, nrm, 12)
         f = outward(v, f)
         j = [f"{name}{k}" for k in (1, 2, 3)]

@@ -120,10 +120,10 @@ def tunic():
     body = v < 0.70
     a = np.abs(u - 0.5)                                      # 0 in front
     hem = body & (h < 0.80)
-    wave = 0.716 + 0.0 * u
+    wave = 0.674 + 0.0 * u
     img = _mix(img, teal, (1 - ramp(h, wave, wave + 0.003)) * body)
     img = _mix(img, gold, (1 - ramp(np.abs(h - (wave + 0.010)), 0.0025, 0.004)) * hem)
-    zig = 0.731 + 0.006 * np.abs(((u * 36) % 1) * 2 - 1)
+    zig = 0.690 + 0.006 * np.abs(((u * 36) % 1) * 2 - 1)
     img = _mix(img, teal, (1 - ramp(np.abs(h - zig), 0.0016, 0.003)) * hem)
     # placket down the front
     img = _mix(img, teal, (1 - ramp(a, 0.018, 0.021)) * (body & (h > 0.90)))
