@@ -207,20 +207,10 @@ static void tick(struct hub *h, const struct ticker_tick *t)
     send_all(h);
 }
 
-static void on_timer(uv_timer_t *timer);
-
-static void wait_for_next(struct hub *h)
+static void on_due(void *owner)
 {
-    if (h->stopped) return;
-    // Whole milliseconds, rounded up: early would only mean to wait again.
-    uint64_t wait_ns = ticker_wait_ns(&h->ticker, clock_ns());
-    uv_update_time(h->options.loop);
-    CHECK(uv_timer_start(&h->timer, on_timer, (wait_ns + 999999u) / 1000000u, 0) == 0);
-}
-
-static void on_timer(uv_timer_t *timer)
-{
-    struct hub *h = timer->data;
+    struct hub *h = owner;
+    if (!h->started || h->stopped) return;
     uint64_t begin_ns = clock_ns();
     struct ticker_tick t;
     if (ticker_due(&h->ticker, begin_ns, &t)) {
@@ -238,7 +228,7 @@ static void on_timer(uv_timer_t *timer)
         drain_step(h, end_ns);
         if (h->options.on_tick) h->options.on_tick(h->options.owner, end_ns);
     }
-    wait_for_next(h);
+    if (!h->stopped) metronome_set(&h->metronome, ticker_wait_ns(&h->ticker, clock_ns()));
 }
 
 // --- Life ---------------------------------------------------------------------------------------
@@ -260,8 +250,7 @@ struct hub *hub_create(const struct hub_options *options)
     h->sessions = calloc(h->sessions_capacity, sizeof(struct session *));
     h->encrypting = calloc(h->sessions_capacity, sizeof(struct conn *));
     h->boot_us = clock_wall_ns() / 1000;
-    h->timer.data = h;
-    CHECK(uv_timer_init(options->loop, &h->timer) == 0);
+    metronome_init(&h->metronome, options->loop, on_due, h);
     if (!h->sessions || !h->encrypting || !tickets_create(&h->tickets, TICKETS_CAPACITY)) {
         hub_stop(h);
         (void)uv_run(options->loop, UV_RUN_NOWAIT);
@@ -277,7 +266,7 @@ void hub_start(struct hub *h)
     ticker_init(&h->ticker, h->options.tick_hz, now_ns);
     h->last_second_ns = h->last_tick_ns = now_ns;
     h->started = true;
-    wait_for_next(h);
+    metronome_set(&h->metronome, 0);
 }
 
 void hub_reload(struct hub *h, uint32_t sessions_max, uint32_t sessions_per_address_max)
@@ -318,7 +307,7 @@ void hub_stop(struct hub *h)
         next = l->next;
         if (!l->closing) link_close(l, STREAM_RESTART, hub_retry_ms(h), NULL);
     }
-    uv_close((uv_handle_t *)&h->timer, NULL);
+    metronome_close(&h->metronome);
 }
 
 void hub_destroy(struct hub *h)

@@ -1,12 +1,13 @@
 #pragma once
 #include "server/stream/hub.h"
 #include "server/stream/link.h"
+#include "server/stream/metronome.h"
 #include "server/stream/session.h"
 
 // The inside of a hub, for hub*.c and session*.c.
 struct hub {
     struct hub_options options;
-    uv_timer_t timer; // the next tick; referenced until hub_stop
+    struct metronome metronome; // of the next tick
     struct ticker ticker;
     uint64_t last_tick_ns, last_second_ns, boot_us;
     struct session **sessions; // [session_count] of sessions_capacity

@@ -2,6 +2,7 @@
 
 #include "common/check.h"
 #include "common/clock.h"
+#include "common/log.h"
 #include "proto/messages.h"
 #include "server/stream/hub_internal.h"
 
@@ -234,7 +235,9 @@ static void tell_pace(struct session *s, uint32_t change)
     if (change & PACE_DETAIL_LOWERED) s->hub->counts.detail_lowered++;
     if (change & (PACE_DETAIL_LOWERED | PACE_DETAIL_RESTORED)) {
         struct view_settings settings = session_view_settings(s);
-        (void)view_set(s->view, &settings); // without memory the old detail stays: no harm
+        // Without memory the old detail stays: the rate alone has to do.
+        if (view_set(s->view, &settings) != ERR_OK)
+            log_event(LOG_LEVEL_WARN, "session.detail", LOG_T("session", s->name));
     }
 }
 

@@ -11,6 +11,8 @@
 #include "common/log.h"
 #include "tests/support/sample.h"
 
+bool world_in_loop;
+
 static void on_ready(void *owner)
 {
     ((struct world *)owner)->ready = true;
@@ -35,7 +37,9 @@ bool world_until(struct world *w, bool (*done)(void *ctx), void *ctx, int timeou
 {
     uint64_t end_ns = clock_ns() + (uint64_t)timeout_ms * 1000000u;
     for (;;) {
+        world_in_loop = true;
         (void)uv_run(&w->loop, UV_RUN_NOWAIT);
+        world_in_loop = false;
         for (size_t i = 0; i < w->client_count; i++)
             client_pump(w->clients[i]);
         if (done && done(ctx)) return true;

@@ -10,6 +10,7 @@
 // A whole server in this process on ports of the system's choice, and the clients that are pumped
 // beside its loop.
 enum { WORLD_CLIENTS_MAX = 128 };
+extern bool world_in_loop; // the server's loop runs now, not a client
 struct world {
     uv_loop_t loop;
     struct serve *serve;
