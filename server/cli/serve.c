@@ -153,6 +153,7 @@ static enum err listen_on(struct serve *s, enum serve_listener which,
 {
     static void (*const on_open[])(struct conn *, const char *, void *) = {
         [SERVE_HTTP] = on_open_plain, [SERVE_TLS] = on_open_tls, [SERVE_ADMIN] = on_open_admin};
+    const char *congestion = getenv("SINEW_CONGESTION"); // for measurements
     if (!at->set) return ERR_OK;
     struct listener_options o = {
         .host = at->host,
@@ -161,6 +162,7 @@ static enum err listen_on(struct serve *s, enum serve_listener which,
         .conn = {.background = s->background,
                  .on_open = on_open[which],
                  .out_bytes = 96 * 1024,
+                 .cubic = congestion && strcmp(congestion, "cubic") == 0,
                  .owner = s}};
     if (which == SERVE_TLS) o.conn.tls = s->tls[s->tls_count - 1];
     return listener_open(s->connections, &o, &s->listeners[which], fault);
