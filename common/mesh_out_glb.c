@@ -351,13 +351,19 @@ enum err mesh_out_glb(const char *path, const struct mesh_out_clip *clip, struct
 {
     CHECK(clip->frame_count > 0);
     CHECK(clip->part_count > 0);
-    struct glb g = {.clip = clip};
+    enum { JSON_FIRST_BYTES = 4096 };
+    struct glb g = {.clip = clip, .json_capacity = JSON_FIRST_BYTES};
     lay_out(&g);
     g.bin = malloc(g.bin_bytes + 1);
-    if (!g.bin) return fault_set(fault, ERR_MEMORY, "no memory to write %s", path);
-    fill(&g);
-    make_json(&g);
-    enum err e = write_file(&g, path, fault);
+    g.json = malloc(JSON_FIRST_BYTES);
+    enum err e = ERR_MEMORY;
+    if (g.bin && g.json) {
+        fill(&g);
+        make_json(&g);
+        e = write_file(&g, path, fault);
+    } else {
+        (void)fault_set(fault, e, "no memory to write %s", path);
+    }
     free(g.bin);
     free(g.json);
     return e;
