@@ -68,10 +68,11 @@ bool buffers_open(struct source *src)
     return d->error == ERR_OK;
 }
 
+// Places for faults only, built without a look-up: the root may have any number of keys.
 static bool load_buffer(struct source *src, int32_t index, struct uri_data *data)
 {
     struct doc *d = &src->doc;
-    struct doc_at root = doc_root(d), list = doc_member(&root, "buffers");
+    struct doc_at root = doc_root(d), list = {.up = &root, .key = "buffers"};
     struct doc_at at = {.up = &list, .index = index}, uri = {.up = &at, .key = "uri"};
     const struct source_buffer *b = &src->buffers[index];
     if (uri_is_data(b->uri)) return uri_decode_data(d, &uri, b->uri, false, data);
@@ -92,7 +93,7 @@ static bool buffer_bytes(struct source *src, int32_t index, const uint8_t **byte
     if (!b->bytes) {
         struct uri_data data = {0};
         if (!load_buffer(src, index, &data)) return false;
-        struct doc_at root = doc_root(d), list = doc_member(&root, "buffers");
+        struct doc_at root = doc_root(d), list = {.up = &root, .key = "buffers"};
         struct doc_at at = {.up = &list, .index = index};
         if (data.size_bytes < b->declared_bytes)
             return doc_fail(d, &at, ERR_TRUNCATED, "holds %zu bytes where byteLength says %zu",
@@ -132,7 +133,7 @@ bool buffers_view(struct source *src, int32_t view, const uint8_t **bytes, size_
     CHECK((uint32_t)view < src->view_count);
     struct source_view *v = &src->views[view];
     if (!v->bytes && v->meshopt.present) {
-        struct doc_at root = doc_root(d), list = doc_member(&root, "bufferViews");
+        struct doc_at root = doc_root(d), list = {.up = &root, .key = "bufferViews"};
         struct doc_at view_at = {.up = &list, .index = view};
         if (!decode_view(src, &view_at, v)) return false;
     } else if (!v->bytes) {

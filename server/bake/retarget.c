@@ -9,7 +9,7 @@
 #include "server/bake/turn.h"
 
 enum { PATH_MAX_NODES = 4096 };
-static const uint64_t WORK_MAX = 100000000; // joint rotations evaluated
+static const uint64_t WORK_MAX = 50000000; // joint rotations evaluated
 
 // A skeleton at rest.
 struct rest {
