@@ -65,11 +65,18 @@ static void copy_part_indices(const struct scene_primitive *p, const struct mode
     }
 }
 
+// Each part begins at a multiple of three, so that a corner's triangle is found without its part;
+// the places between (after lines and points) hold vertex 0.
+static uint64_t whole_triangles(uint64_t index_count)
+{
+    return (index_count + 2) / 3 * 3;
+}
+
 static enum err make_indices(struct builder *b)
 {
     uint64_t total = 0;
     for (size_t i = 0; i < b->model.parts_count; i++)
-        total += b->primitive_of_part[i]->index_count;
+        total += whole_triangles(b->primitive_of_part[i]->index_count);
     uint32_t *indices = BUILDER_ARRAY(b, uint32_t, total);
     struct xform *rest = rest_transforms(b);
     if (!indices || !rest || total > UINT32_MAX / 2) return builder_no_memory(b);
@@ -82,7 +89,7 @@ static enum err make_indices(struct builder *b)
         if (p->topology == SCENE_TRIANGLES && part_is_mirrored(b, rest, part))
             part->flags |= MODEL_PART_FLIPPED;
         copy_part_indices(p, part, indices + at);
-        at += p->index_count;
+        at += (uint32_t)whole_triangles(p->index_count);
     }
     b->model.indices = indices;
     b->model.indices_count = at;

@@ -266,7 +266,7 @@ struct model_info {
     X(weld, uint32_t)         /* [vertex] lowest vertex at the same place of the same space */     \
     X(corner_first, uint32_t) /* [vertex + 1] triangle corners at each weld (CSR) */               \
     X(corners, uint32_t)      /* positions in `indices` */                                         \
-    X(indices, uint32_t)      /* vertices; vertex-cache order */                                   \
+    X(indices, uint32_t)      /* vertices; parts begin at multiples of 3 */                        \
     X(uvs, float)                                                                                  \
     X(colors, float)                                                                               \
     X(shapes, struct model_shape)                                                                  \

@@ -132,8 +132,8 @@ static enum err check_part(const struct model *m, size_t i, uint64_t *vertex_nex
         return bad(f, "parts", i, "its vertices do not follow the part before");
     *vertex_next += p->vertex_count;
     if (!range_fits(p->index_first, p->index_count, m->indices_count) ||
-        p->index_count % corners[p->topology] != 0)
-        return bad(f, "parts", i, "its indices lie outside the table");
+        p->index_count % corners[p->topology] != 0 || p->index_first % 3 != 0)
+        return bad(f, "parts", i, "its indices lie outside the table, or begin inside a triangle");
     for (uint32_t k = 0; k < p->index_count; k++)
         if (m->indices[p->index_first + k] - p->vertex_first >= p->vertex_count)
             return bad(f, "indices", p->index_first + k, "it leaves its part");
@@ -151,6 +151,9 @@ static enum err check_parts(const struct model *m, struct fault *f)
         enum err e = check_part(m, i, &vertex_next, f);
         if (e != ERR_OK) return e;
     }
+    if (m->indices_count % 3 != 0) return bad(f, "indices", 0, "they end inside a triangle");
+    for (size_t i = 0; i < m->indices_count; i++) // also those between parts: corners may name them
+        if (m->indices[i] >= m->vertex_lanes_count) return bad(f, "indices", i, "no such vertex");
     if (vertex_next != m->vertex_lanes_count)
         return bad(f, "parts", m->parts_count, "they do not cover the vertices");
     return ERR_OK;
@@ -225,8 +228,7 @@ static enum err check_welds(const struct model *m, struct fault *f)
         if (m->corner_first[v] > m->corner_first[v + 1])
             return bad(f, "corner_first", v, "it falls");
     for (size_t i = 0; i < m->corners_count; i++)
-        if (m->corners[i] >= m->indices_count / 3 * 3 || m->corners[i] >= m->indices_count)
-            return bad(f, "corners", i, "no such index");
+        if (m->corners[i] >= m->indices_count) return bad(f, "corners", i, "no such index");
     return ERR_OK;
 }
 

@@ -183,10 +183,24 @@ class Sinewd(unittest.TestCase):
         frame = json.loads(out.read_text())
         self.assertEqual((len(frame["positions"]), len(frame["normals"])), (24, 24))
 
+    def test_lines_before_triangles_keep_the_triangles(self):
+        gltf = json.loads(self.bar.read_text())
+        mesh = gltf["meshes"][0]["primitives"]
+        mesh.insert(0, dict(mesh[0], mode=1))  # the same 18 indices as 9 lines
+        gltf["accessors"].append(dict(gltf["accessors"][3], count=4))
+        mesh.insert(0, dict(mesh[0], indices=len(gltf["accessors"]) - 1))  # 2 lines: 4 indices
+        self.bar.write_text(json.dumps(gltf))
+        out = self.folder / "f"
+        layout = json.loads(self.works("eval", self.bar, "--face", "wide=1", "-o", out))
+        self.assertEqual([p["count"] for p in layout["primitives"]], [8, 8, 8])
+        positions, normals = self.floats(out), self.floats(self.folder / "f.normals")
+        self.assertEqual(positions[:24], positions[48:])
+        self.assertAlmostEqual(abs(normals[50]), 0.9923, 3)  # the bar's slope, from its triangles
+
     def test_rig_files(self):
         rig, out = self.folder / "bar.rig.json", self.folder / "o.sinew"
-        rig.write_text('{"sinew_rig": 1, "source": "bar.gltf", "unit_m": 0.5, "skinning": "dq", "drivers": []}')
-        self.assertIn("drivers", self.works("bake", rig, "-o", out))
+        rig.write_text('{"sinew_rig": 1, "source": "bar.gltf", "unit_m": 0.5, "skinning": "dq", "controls": {}}')
+        self.assertIn("controls", self.works("bake", rig, "-o", out))
         shown = json.loads(self.works("inspect", out, "--json"))
         self.assertEqual((shown["unit_m"], shown["skinning"]), (0.5, "dq"))
         for text, says in (('{"sinew_rig": 2}', "/sinew_rig"), ('{}', "/sinew_rig"),

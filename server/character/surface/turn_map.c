@@ -49,27 +49,10 @@ struct build {
     uint32_t *near, *seen_by; // seen_by: [row] scratch, the last row that listed it, plus one
 };
 
-// Where the corner's triangle begins in `indices`. Parts of lines or points may stand before, so
-// only the part knows; it is found by the corner's vertex.
-static uint32_t triangle_first(const struct model *m, uint32_t corner)
-{
-    uint32_t vertex = m->indices[corner];
-    size_t low = 0, high = m->parts_count; // the last part that begins at or before the vertex
-    while (high - low > 1) {
-        size_t middle = low + (high - low) / 2;
-        if (m->parts[middle].vertex_first <= vertex)
-            low = middle;
-        else
-            high = middle;
-    }
-    uint32_t first = m->parts_count > 0 ? m->parts[low].index_first : 0;
-    return corner >= first ? corner - (corner - first) % 3 : corner - corner % 3;
-}
-
 // The corner's triangle, the corner's own vertex first.
 static void corner_vertices(const struct model *m, uint32_t corner, uint32_t out[3])
 {
-    uint32_t first = triangle_first(m, corner), place = corner - first;
+    uint32_t place = corner % 3, first = corner - place; // parts begin at multiples of three
     for (uint32_t k = 0; k < 3; k++)
         out[k] = m->indices[first + (place + k) % 3];
 }
