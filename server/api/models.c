@@ -98,9 +98,12 @@ static void on_load(struct background_job *job)
         }
     }
     if (!row->role) {
+        const char *why = l->fault.line[0] ? l->fault.line : "loading was cut short";
         row->state = MODELS_FAILED;
-        (void)snprintf(row->line, sizeof row->line, "%s",
-                       l->fault.line[0] ? l->fault.line : "loading was cut short");
+        if (strstr(why, l->path)) // where it comes from stands in some lines already
+            (void)snprintf(row->line, sizeof row->line, "%s", why);
+        else
+            (void)snprintf(row->line, sizeof row->line, "%.180s: %.200s", l->path, why);
     }
     const struct models_options *o = &l->models->options;
     if (o->on_row) o->on_row(row, o->owner);
