@@ -167,6 +167,20 @@ class Clip:
         return out
 
 
+def trail(p, ph, lift, bob, sway, scarf=1.0):
+    """Hair and scarf follow the body late, link by link: two bobs and one sway a cycle. Springs may take over from here."""
+    for i in range(4):
+        p.set(f"ponytail{i + 1}", euler(lift * (0.5 + 0.2 * i) + bob * wave(2 * ph, 0.10 * i + 0.1), 0, sway * wave(ph, 0.09 * i + 0.05)))
+    for s, side in ((1, "left"), (-1, "right")):
+        for i in range(2):
+            p.set(f"{side}Lock{i + 1}", euler(0.5 * lift + 0.7 * bob * wave(2 * ph, 0.12 * i + 0.15), 0, 0.5 * sway * wave(ph, 0.10 * i)))
+    for k, n in enumerate(("scarfFront", "scarfBack")):
+        for i in range(3):
+            a = 0.5 * lift + 0.8 * bob * (1 + wave(2 * ph, 0.12 * i + 0.06 * k + 0.2))
+            p.set(f"{n}{i + 1}", euler(-a * scarf, 0, 0.5 * sway * wave(ph, 0.08 * i)))
+    return p
+
+
 # ---- standing and breathing ------------------------------------------------------------
 
 
@@ -182,7 +196,7 @@ def relaxed(p, ph=0.0, breath=1.0, hips_y=-0.012):
     p.set("head", euler(-1.5 + 0.5 * b, 0, 0.8))
     for s in (1, -1):
         p.arm(s, down=71 - 1.2 * b, swing=4 + 0.8 * b, elbow=17, twist=6, hand=(0, 4, -4), shrug=1.2 * b)
-        p.fingers(s, 15)
+        p.fingers(s, 20)
     return p
 
 
@@ -205,7 +219,8 @@ def idle(p, t, u):
         side = "left" if s > 0 else "right"
         p.add(side + "UpperArm", quat(X, -1.6 * np.sin(w - 0.6 - 0.3 * s)))
         p.add(side + "LowerArm", quat(Y, -s * 1.8 * np.sin(w - 1.0)))
-        p.fingers(s, 15 + 2.5 * np.sin(2 * w - 0.5 + s))
+        p.fingers(s, 20 + 2.5 * np.sin(2 * w - 0.5 + s))
+    trail(p, u, 0, 0.5, 1.4)
     return plant(p)
 
 
@@ -285,6 +300,7 @@ def walk(sk):
             sw = -24 * wave(ph, 0.04) + 3
             p.arm(s, down=73 - 2 * wave(2 * u, 0.3), swing=sw, elbow=24 - 11 * wave(ph, 0.12), twist=8, hand=(0, 3 - 5 * wave(ph, 0.16), -3), shrug=0.8 * wave(2 * u, 0.3))
             p.fingers(s, 19 - 4 * wave(ph, 0.2))
+        trail(p, u, 3, 2.0, 3.0)
         g.foot(p, 1, u)
         g.foot(p, -1, u + 0.5)
         return p
@@ -310,6 +326,7 @@ def run(sk):
             sw = -44 * wave(ph, 0.02) + 2
             p.arm(s, down=66, swing=sw, elbow=84 - 16 * wave(ph, 0.10), twist=16, across=7 - 7 * wave(ph, 0.02), hand=(0, 4, -6), shrug=2 + 1.5 * wave(2 * u, 0.5))
             p.fingers(s, 42, thumb=22)
+        trail(p, u, 11, 5.0, 4.0)
         g.foot(p, 1, u)
         g.foot(p, -1, u + 0.5)
         return p
@@ -353,6 +370,7 @@ def walk_back(sk):
             ph = u if s > 0 else u + 0.5
             p.arm(s, down=69, swing=14 * wave(ph, 0.04) + 4, elbow=30 + 6 * wave(ph, 0.1), twist=8, hand=(0, 4, -4), shrug=0.5)
             p.fingers(s, 18)
+        trail(p, u, -1, 1.5, 2.0)
         g.foot(p, 1, u)
         g.foot(p, -1, u + 0.5)
         return p
@@ -613,6 +631,7 @@ def dance(sk):
                 q = slerp(q, C.rot[j], ks[1])
                 q = slerp(q, D.rot[j], ks[2])
                 p.rot[j] = slerp(q, A.rot[j], ks[3])
+        trail(p, b / 2, 3, 4.0, 6.0)
         feet(p, b, spin)
         return p
     return Clip("Dance", sk, 8.0, True, make)

@@ -146,8 +146,11 @@ def sculpt_left(f):
     # jaw
     out["jawOpen"] = f.jaw[:, None] * turn(v, JAW, (1, 0, 0), JAW_DEG) - \
         np.stack([0.07 * x * f.mouth, 0 * x, 0 * x], 1) + col(f.mouth * f.up * np.clip(1 - f.t, 0, 1), 0, 0.0022, 0)
-    out["jawForward"] = col(f.jaw, 0, -0.0006, 0.0085)
-    out["jawLeft"] = col(f.jaw, 0.0090, 0.0, -0.0008)
+    # closed lips travel together, the lower a little further
+    near_lips = np.exp(-(f.reach / 0.0145) ** 4)
+    slide = f.jaw * (1 - near_lips) + near_lips * (0.66 - 0.14 * f.lip)
+    out["jawForward"] = col(slide, 0, -0.0006, 0.0085)
+    out["jawLeft"] = col(slide, 0.0090, 0.0, 0) + col(slide * np.abs(x) / MOUTH_W * np.sign(x) * near_lips, 0, 0, -0.0022)
 
     # mouth
     out["mouthSmileLeft"] = col(corner * 0.75 + corner_wide * 0.25, 0.0100, 0.0105, -0.0075) + col(cheek, 0.0012, 0.0046, 0.0030) + \
