@@ -211,6 +211,15 @@ static void what_declares_too_much_is_refused_in_time(void)
     repeat(&t, "{\"POSITION\":1}", 100000);
     add(&t, "]}]}]}");
     try_text(&t, "100,000 morph targets that share one accessor");
+    add(&t, HEAD "\"buffers\":[{\"byteLength\":0}],\"accessors\":[{\"componentType\":5126,"
+                 "\"count\":3000000,\"type\":\"VEC3\"},{\"componentType\":5126,\"count\":3000000,"
+                 "\"type\":\"VEC3\",\"sparse\":{\"count\":0,\"indices\":{\"bufferView\":0,"
+                 "\"componentType\":5125},\"values\":{\"bufferView\":0}}}],\"bufferViews\":[{"
+                 "\"buffer\":0,\"byteLength\":0}],\"meshes\":[{\"primitives\":[{\"attributes\":{"
+                 "\"POSITION\":0},\"targets\":[");
+    repeat(&t, "{\"POSITION\":1}", 1000);
+    add(&t, "]}]}]}");
+    try_text(&t, "1,000 sparse targets of nothing on three million vertices");
     add(&t, HEAD "\"nodes\":[");
     repeat(&t, "{}", 300000);
     add(&t, "]}");
@@ -223,6 +232,28 @@ static void what_declares_too_much_is_refused_in_time(void)
     }
     add(&t, ",{}]}");
     try_text(&t, "a chain of 150,000 nodes");
+    add(&t, "{\"asset\":{\"version\":\"2.0\"},");
+    for (int i = 0; i < 100000; i++) {
+        char piece[64];
+        snprintf(piece, sizeof piece, "\"x%d\":0,", i);
+        add(&t, piece);
+    }
+    add(&t, "\"buffers\":[");
+    repeat(&t, "{\"byteLength\":1,\"uri\":\"data:;base64,AAAA\"}", 20000);
+    add(&t, "],\"bufferViews\":[");
+    for (int i = 0; i < 20000; i++) {
+        char piece[64];
+        snprintf(piece, sizeof piece, "%s{\"buffer\":%d,\"byteLength\":1}", i ? "," : "", i);
+        add(&t, piece);
+    }
+    add(&t, "],\"images\":[");
+    for (int i = 0; i < 20000; i++) {
+        char piece[64];
+        snprintf(piece, sizeof piece, "%s{\"bufferView\":%d}", i ? "," : "", i);
+        add(&t, piece);
+    }
+    add(&t, "]}");
+    try_text(&t, "20,000 buffers behind 100,000 keys");
     add(&t, HEAD "\"extras\":{");
     for (int i = 0; i < 200000; i++) {
         char piece[64];
