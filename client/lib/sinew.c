@@ -14,7 +14,7 @@
 #include "common/json_guard.h"
 #include "common/tls_cert.h"
 
-_Static_assert(SINEW_NAME_MAX == SESSION_NAME_MAX, "names are copied whole");
+_Static_assert((int)SINEW_NAME_MAX == (int)SESSION_NAME_MAX, "names are copied whole");
 _Static_assert((int)SINEW_TEXTURE_USE_COUNT == (int)APPEARANCE_USE_COUNT, "same order");
 
 enum { DELAY_DEFAULT_MS = 200, CONNECT_DEFAULT_MS = 10000, POLL_STEP_MS = 200 };
