@@ -199,13 +199,31 @@ static bool becomes_anchor(const struct coder *c, const struct coder_line *line,
     return false;
 }
 
+// The surface has not changed since that anchor: nothing needs to be looked at.
+static bool is_known_still(const struct coder *c, const struct coder_line *line, uint32_t anchor)
+{
+    for (int i = 0; i < SURFACE_ANCHORS; i++)
+        if (anchor != 0 && line->anchors.frames[i] == anchor)
+            return line->anchor_surfaces[i] == c->rows_surface;
+    return false;
+}
+
+static bool all_still(const struct coder *c, const struct coder_line *line)
+{
+    if (c->raw || line->demand & CODER_KEY) return false;
+    for (int i = 0; i < SURFACE_ANCHORS; i++)
+        if (line->demand >> i & 1 && line->anchor_surfaces[i] != c->rows_surface) return false;
+    return true;
+}
+
 uint32_t coder_prepare(struct coder *c, uint32_t detail, const struct frame_message *head)
 {
     struct coder_line *line = &c->lines[detail];
     uint32_t missing = 0;
     release_forms(line);
     limit_forms(line);
-    line->keep = becomes_anchor(c, line, head->tick);
+    // A frame that repeats its anchors would push better ones out.
+    line->keep = !all_still(c, line) && becomes_anchor(c, line, head->tick);
     line->frame++;
     line->tick = head->tick;
     if (line->keep) line->anchor_tick = head->tick;
@@ -248,6 +266,8 @@ static void encode_form(const struct coder *c, struct coder_line *line, struct f
     if (c->raw) {
         surface_encode_raw(blocks[0].position[0], d->lanes, d->vertex_count, out);
         size = (size_t)d->vertex_count * SURFACE_RAW_VERTEX_BYTES;
+    } else if (is_known_still(c, line, f->head.anchor) && !line->keep) {
+        f->head.flags |= FRAME_STILL;
     } else {
         struct surface_encode_job job = {.level = level,
                                          .lane_rows = c->rows,
@@ -276,7 +296,10 @@ void coder_encode(struct coder *c, uint32_t detail, const struct surface_block *
     struct coder_line *line = &c->lines[detail];
     for (uint32_t i = 0; i < line->form_count; i++)
         encode_form(c, line, line->forms[i], blocks, level, packer);
-    if (line->keep) surface_anchors_keep(&line->anchors, line->frame);
+    if (!line->keep) return;
+    surface_anchors_keep(&line->anchors, line->frame);
+    for (int i = 0; i < SURFACE_ANCHORS; i++)
+        if (line->anchors.frames[i] == line->frame) line->anchor_surfaces[i] = c->rows_surface;
 }
 
 struct frame *coder_frame(const struct coder *c, uint32_t detail, const uint32_t *held,

@@ -32,10 +32,11 @@ static inline size_t coder_quality(uint8_t bits, bool raw)
 
 struct coder_line {
     struct surface_anchors anchors;
-    void *memory;         // the anchors'
-    uint32_t frame;       // newest number given out
-    uint64_t tick;        // that it was made in
-    uint64_t anchor_tick; // of the newest anchor
+    uint64_t anchor_surfaces[SURFACE_ANCHORS]; // which surface each one is of
+    void *memory;                              // the anchors'
+    uint32_t frame;                            // newest number given out
+    uint64_t tick;                             // that it was made in
+    uint64_t anchor_tick;                      // of the newest anchor
     struct frame *forms[CODER_FORMS_MAX];
     uint32_t form_count;
     bool jumped; // since the line's last frame

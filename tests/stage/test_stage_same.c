@@ -40,13 +40,15 @@ static uint64_t play_through(uint32_t workers, enum play_model model, int actor_
 
 static void frames_have_the_same_bytes_for_every_number_of_workers(void)
 {
-    static const int counts[] = {1, 3, 12};
-    for (int model = 0; model < 2; model++)
-        for (size_t c = 0; c < 3; c++) {
-            uint64_t alone = play_through(0, (enum play_model)model, counts[c]);
-            EXPECT(play_through(1, (enum play_model)model, counts[c]) == alone);
-            EXPECT(play_through(3, (enum play_model)model, counts[c]) == alone);
-        }
+    static const struct {
+        enum play_model model;
+        int actors;
+    } cases[] = {{PLAY_PUP, 1}, {PLAY_PUP, 3}, {PLAY_SAMPLE, 2}, {PLAY_SAMPLE, 12}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        uint64_t alone = play_through(0, cases[i].model, cases[i].actors);
+        EXPECT(play_through(1, cases[i].model, cases[i].actors) == alone);
+        EXPECT(play_through(3, cases[i].model, cases[i].actors) == alone);
+    }
 }
 
 int main(void)
