@@ -255,13 +255,14 @@ static bool sparse_open(struct source *src, const struct doc_at *at,
     struct span values = {a->sparse_values_view, a->sparse_values_offset, a->sparse_count,
                           &a->layout};
     return slice_open(src, at, &indices, &out->indices) &&
-           slice_open(src, at, &values, &out->values) && out->indices.bytes && out->values.bytes;
+           slice_open(src, at, &values, &out->values);
 }
 
 // SIZE_MAX when it does not rise or passes the end: the failure is set.
 static size_t sparse_index(struct source *src, const struct doc_at *at,
                            const struct source_accessor *a, const struct sparse *s, uint32_t i)
 {
+    CHECK(s->indices.bytes != NULL && s->values.bytes != NULL); // their views are not optional
     const uint8_t *p = s->indices.bytes + i * s->indices.stride;
     uint32_t index = load_index(p, a->sparse_indices_component);
     bool rises = i == 0 || load_index(p - s->indices.stride, a->sparse_indices_component) < index;
