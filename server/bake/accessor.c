@@ -262,7 +262,6 @@ static bool sparse_open(struct source *src, const struct doc_at *at,
 static size_t sparse_index(struct source *src, const struct doc_at *at,
                            const struct source_accessor *a, const struct sparse *s, uint32_t i)
 {
-    CHECK(s->indices.bytes != NULL && s->values.bytes != NULL); // their views are not optional
     const uint8_t *p = s->indices.bytes + i * s->indices.stride;
     uint32_t index = load_index(p, a->sparse_indices_component);
     bool rises = i == 0 || load_index(p - s->indices.stride, a->sparse_indices_component) < index;
@@ -279,6 +278,8 @@ static bool overlay_sparse(struct source *src, const struct doc_at *at,
 {
     struct sparse s = {0};
     if (!sparse_open(src, at, a, &s)) return false;
+    CHECK(s.indices.bytes != NULL); // views of sparse data are not optional
+    CHECK(s.values.bytes != NULL);
     size_t width = (size_t)a->layout.rows * a->layout.columns;
     for (uint32_t i = 0; i < a->sparse_count; i++) {
         size_t index = sparse_index(src, at, a, &s, i);
@@ -296,6 +297,8 @@ bool accessor_decode_sparse(struct source *src, const struct doc_at *at, int32_t
     size_t width = (size_t)a->layout.rows * a->layout.columns;
     if (!doc_work(&src->doc, at, a->sparse_count * width * sizeof(float))) return false;
     if (!sparse_open(src, at, a, &s)) return false;
+    CHECK(s.indices.bytes != NULL); // views of sparse data are not optional
+    CHECK(s.values.bytes != NULL);
     for (uint32_t i = 0; i < a->sparse_count; i++) {
         size_t touched = sparse_index(src, at, a, &s, i);
         if (touched == SIZE_MAX) return false;
@@ -344,6 +347,8 @@ bool accessor_decode_uint(struct source *src, const struct doc_at *at, int32_t i
     if (a->sparse_count == 0) return true;
     struct sparse s = {0};
     if (!sparse_open(src, at, a, &s)) return false;
+    CHECK(s.indices.bytes != NULL); // views of sparse data are not optional
+    CHECK(s.values.bytes != NULL);
     for (uint32_t i = 0; i < a->sparse_count; i++) {
         size_t at_index = sparse_index(src, at, a, &s, i);
         if (at_index == SIZE_MAX) return false;
