@@ -12,7 +12,8 @@
 #include "client/lib/net.h"
 
 static const char help[] =
-    "usage: sinew load URL --clients N [--seconds S] [--input HZ] [--decode] [--json] [OPTIONS]\n"
+    "usage: sinew load URL --clients N [--seconds S] [--input HZ] [--still] [--decode] [--json] "
+    "[OPTIONS]\n"
     "\n"
     "Opens N sessions from one process and one thread, and measures all of them for S seconds "
     "once\n"
@@ -42,13 +43,15 @@ enum {
 struct load {
     struct args_connect connect;
     double clients, seconds, input;
-    bool decode, json;
+    bool decode, still, json;
 };
 
 struct load_session {
     struct load_run *run;
     struct sinew_client *client;
     bool joined, over;
+    bool has_clip;
+    char joint[SINEW_NAME_MAX]; // to be bent where there is no clip; "": none
     uint64_t input_at_us;
     struct sinew_stats before, after;
     struct histogram age, latency;
@@ -74,26 +77,61 @@ static void on_frame(const struct sinew_frame *f, void *owner)
     if (f->latency_us >= 0) histogram_add(&s->latency, (uint64_t)f->latency_us);
 }
 
+// What the character can be told to do.
+static void read_catalogue(struct load_session *s)
+{
+    const char *text = sinew_catalogue(s->client);
+    cJSON *json = text ? cJSON_Parse(text) : NULL;
+    const cJSON *joints = cJSON_GetObjectItemCaseSensitive(json, "joints");
+    const cJSON *middle = cJSON_GetArrayItem(joints, cJSON_GetArraySize(joints) / 2);
+    s->has_clip = cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(json, "clips")) > 0;
+    if (cJSON_IsString(middle))
+        (void)snprintf(s->joint, sizeof s->joint, "%.63s", middle->valuestring);
+    cJSON_Delete(json);
+}
+
 static void follow(struct load_session *s)
 {
     struct sinew_event e = {.struct_size = sizeof e};
     while (sinew_next_event(s->client, &e)) {
         if (e.kind == SINEW_EVENT_JOINED) s->joined = true;
+        if (e.kind == SINEW_EVENT_CATALOGUE) {
+            (void)sinew_update(s->client); // hands the catalogue out
+            read_catalogue(s);
+        }
         if (e.kind != SINEW_EVENT_LOST && e.kind != SINEW_EVENT_CLOSED) continue;
         if (!s->why[0]) (void)snprintf(s->why, sizeof s->why, "%.150s", e.text);
         if (e.kind == SINEW_EVENT_CLOSED) s->over = true;
     }
 }
 
+static void send_pose(struct load_session *s, uint64_t now_us)
+{
+    float phase = (float)(now_us % 2000000) / 1e6f; // 0 .. 2
+    float bend = 0.3f * (phase < 1 ? phase : 2 - phase);
+    const struct sinew_pose_joint joint = {
+        .name = s->joint, .fields = SINEW_POSE_ROTATION, .rotation = {bend, 0, 0, 1}};
+    const struct sinew_pose pose = {.struct_size = sizeof pose,
+                                    .clip = s->has_clip ? "#0" : NULL,
+                                    .time_s = phase,
+                                    .joints = &joint,
+                                    .joint_count = s->has_clip ? 0 : 1};
+    (void)sinew_send_pose(s->client, &pose, NULL);
+}
+
 static void send_input(struct load_session *s, uint64_t now_us)
 {
-    double hz = s->run->options->input;
-    if (hz <= 0 || !s->joined || now_us < s->input_at_us || sinew_own_actor(s->client) == 0) return;
+    const struct load *o = s->run->options;
+    if (o->input <= 0 || !s->joined || now_us < s->input_at_us || sinew_own_actor(s->client) == 0)
+        return;
     const struct sinew_place place = {.struct_size = sizeof place,
                                       .fields = SINEW_PLACE_YAW,
                                       .yaw_rad = (float)(now_us % 6000000) / 1e6f};
-    (void)sinew_send_place(s->client, &place, NULL);
-    s->input_at_us += (uint64_t)(1e6 / hz);
+    if (!o->still && (s->has_clip || s->joint[0]))
+        send_pose(s, now_us);
+    else
+        (void)sinew_send_place(s->client, &place, NULL);
+    s->input_at_us += (uint64_t)(1e6 / o->input);
     if (s->input_at_us < now_us) s->input_at_us = now_us;
 }
 
@@ -354,17 +392,18 @@ static enum err load(const struct load *o, struct sinew_options *options, struct
 static int run(int argc, char **argv)
 {
     struct load o = {.clients = 10, .seconds = 10, .input = 20};
-    struct args_option rows[5 + ARGS_CONNECT_ROWS] = {
+    struct args_option rows[6 + ARGS_CONNECT_ROWS] = {
         {"--clients", ARGS_NUMBER, {.number = &o.clients}},
         {"--seconds", ARGS_NUMBER, {.number = &o.seconds}},
         {"--input", ARGS_NUMBER, {.number = &o.input}},
         {"--decode", ARGS_FLAG, {.flag = &o.decode}},
+        {"--still", ARGS_FLAG, {.flag = &o.still}},
         {"--json", ARGS_FLAG, {.flag = &o.json}},
     };
-    struct args args = {.options = rows, .option_count = 5 + ARGS_CONNECT_ROWS};
+    struct args args = {.options = rows, .option_count = 6 + ARGS_CONNECT_ROWS};
     struct fault fault = {0};
     struct sinew_options options;
-    args_connect_options(&o.connect, rows + 5);
+    args_connect_options(&o.connect, rows + 6);
     enum err e = args_read(&args, argc, argv, &fault);
     if (e == ERR_OK && (o.clients < 1 || o.clients > CLIENTS_MAX || o.seconds <= 0))
         e = fault_set(&fault, ERR_USAGE, "--clients is 1 to %d, --seconds above 0", CLIENTS_MAX);
