@@ -217,6 +217,24 @@ static enum err check_lanes(const struct model *m, struct fault *f)
     return e;
 }
 
+// The corners of a weld are corners of triangles, at vertices of that weld.
+static enum err check_corners(const struct model *m, struct fault *f)
+{
+    uint8_t *is_corner = calloc(m->indices_count + 1, 1);
+    if (!is_corner) return fault_set(f, ERR_MEMORY, "no memory to check the model");
+    for (size_t i = 0; i < m->parts_count; i++)
+        if (m->parts[i].topology == MODEL_TRIANGLES && m->parts[i].index_count > 0)
+            memset(is_corner + m->parts[i].index_first, 1, m->parts[i].index_count);
+    enum err e = ERR_OK;
+    for (size_t v = 0; e == ERR_OK && v < m->weld_count; v++)
+        for (uint32_t i = m->corner_first[v]; e == ERR_OK && i < m->corner_first[v + 1]; i++)
+            if (m->corners[i] >= m->indices_count || !is_corner[m->corners[i]] ||
+                m->weld[m->indices[m->corners[i]]] != v)
+                e = bad(f, "corners", i, "no corner of a triangle at its weld");
+    free(is_corner);
+    return e;
+}
+
 static enum err check_welds(const struct model *m, struct fault *f)
 {
     for (size_t v = 0; v < m->weld_count; v++)
@@ -227,9 +245,7 @@ static enum err check_welds(const struct model *m, struct fault *f)
     for (size_t v = 0; v < m->weld_count; v++)
         if (m->corner_first[v] > m->corner_first[v + 1])
             return bad(f, "corner_first", v, "it falls");
-    for (size_t i = 0; i < m->corners_count; i++)
-        if (m->corners[i] >= m->indices_count) return bad(f, "corners", i, "no such index");
-    return ERR_OK;
+    return check_corners(m, f);
 }
 
 static enum err check_channel(const struct model *m, size_t i, struct fault *f)

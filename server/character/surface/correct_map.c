@@ -19,7 +19,7 @@ static size_t delta_count(const struct model *m)
 size_t correct_map_bytes(const struct model *m)
 {
     return turn_map_bytes(m) + padded((m->blocks_count + 1) * sizeof(uint32_t)) +
-           padded(m->blocks_count * sizeof(uint16_t)) +
+           padded(m->blocks_count * sizeof(uint16_t)) + padded(m->blocks_count) +
            padded(delta_count(m) * sizeof(struct correct_delta)) + 256;
 }
 
@@ -68,8 +68,12 @@ void correct_map_build(const struct model *m, const uint16_t *extra_lanes, struc
 {
     *out = (struct correct_map){.any = m->corrections_count > 0};
     uint16_t *moving = ARENA_ARRAY(a, uint16_t, m->blocks_count);
-    uint8_t *reached = NULL; // lanes with deltas have limits, so `moving` covers every block
+    uint8_t *reached = ARENA_ARRAY(a, uint8_t, m->blocks_count);
     mark_lanes(m, extra_lanes, moving);
+    memset(reached, 0, m->blocks_count);
+    for (size_t i = 0; i < m->corrections_count; i++)
+        for (uint32_t k = 0; k < m->corrections[i].block_count; k++)
+            reached[block_of(m, &m->corrections[i], k)] = 1;
     turn_map_build(m, moving, reached, a, &out->turns);
     uint32_t *first = ARENA_ARRAY(a, uint32_t, out->turns.row_count + 1);
     struct correct_delta *deltas = ARENA_ARRAY(a, struct correct_delta, delta_count(m));
