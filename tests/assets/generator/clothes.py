@@ -1,8 +1,8 @@
 """Tunic, trousers, boots, bracers, belt, scarf and cape."""
 import numpy as np
-from body import leg_field, torso_field
+from body import arm_field, leg_field, torso_field
 from head import tube
-from maths import Mesh, bump, length, normals, ramp, reach, shoot, smooth, spline, unit, vec
+from maths import Mesh, bump, gradient, join, length, normals, ramp, reach, shoot, smooth, spline, unit, vec
 
 
 class Part:
@@ -314,25 +314,41 @@ def scarf(sk):
     return parts
 
 
+def shoulders_field(p):
+    p = p * vec(1, 1, 1)
+    p[..., 0] = np.abs(p[..., 0])
+    return join(torso_field(p), arm_field(p), 0.05)
+
+
+def clear(v, gap):
+    """Moves points that are nearer than gap to the body out to it."""
+    for _ in range(4):
+        d = shoulders_field(v)
+        g = unit(gradient(shoulders_field, v))
+        v = v + g * np.maximum(gap - d, 0)[:, None]
+    return v
+
+
 CAPE_COLS, CAPE_ROWS = 25, 22
 
 
-def cape(sk):
+def cape(sk, bv, bw):
     """One layer of cloth that hangs from the shoulders behind the arms; colour set 1 red frees it downwards."""
     u = np.linspace(-1, 1, CAPE_COLS)
-    t = np.linspace(0, 1, CAPE_ROWS)
+    t = np.linspace(0, 1, CAPE_ROWS) ** 1.25               # more rows where it bends over the shoulders
     v, uv, free = [], [], []
     for tv in t:
         for uu in u:
             # top edge lies on the shoulders, under the scarf
-            a = uu * 1.25
-            top = vec(0.112 * np.sin(a) * 1.03, 1.222 - 0.020 * uu * uu, -0.020 - 0.066 * np.cos(a) ** 0.8)
+            a = uu * 1.95
+            top = vec(0.120 * np.sin(a), 1.222 - 0.020 * uu * uu, -0.018 - 0.068 * np.cos(a))
             wide = 0.112 + 0.135 * tv ** 0.9
             back = -0.105 - 0.075 * smooth(tv * 1.3) - 0.03 * tv
             low = vec(wide * uu * 1.03, 1.215 - 0.475 * tv - 0.012 * uu * uu * (1 - tv), back + 0.055 * uu * uu * (0.6 + 0.4 * tv))
-            k = smooth(tv / 0.16)
+            k = smooth(tv / 0.19)
             p = top * (1 - k) + low * k
             p[1] = min(p[1], 1.224 - 0.475 * tv)
+            p[1] += 0.058 * np.sin(np.pi * k) * uu * uu        # over the shoulder, not through it
             p[2] += 0.011 * np.cos(uu * 3.0 * np.pi) * smooth((tv - 0.12) / 0.7)
             v.append(p)
             uv.append((0.5 + 0.5 * uu, tv))
@@ -340,6 +356,7 @@ def cape(sk):
     m = CAPE_COLS
     f = [(r * m + c, r * m + c + 1, (r + 1) * m + c + 1, (r + 1) * m + c) for r in range(CAPE_ROWS - 1) for c in range(m - 1)]
     v, f = np.array(v), np.array(f)
+    v = clear(v, 0.0175)
     n = normals(v, f)
     if n[:, 2].sum() > 0:
         f = f[:, ::-1]
@@ -350,17 +367,18 @@ def cape(sk):
     w[:, sk.index["chest"]] = (1 - a) * b
     w[:, sk.index["spine"]] = (1 - a) * (1 - b) * c
     w[:, sk.index["hips"]] = (1 - a) * (1 - b) * (1 - c)
+    k = ramp(np.array(uv)[:, 1], 0.20, 0.06)[:, None]      # on the shoulders it goes with the tunic
+    w = near(v, bv, bw) * k + w * (1 - k)
     p = Part("cape", v, f, np.array(uv), w, "cape")
     p.color = np.array(free)
-    # the clasps
     return p
 
 
-def clasp(sk):
+def clasp(sk, bv, bw):
     parts = []
     for s in (1, -1):
-        c = vec(0.103 * s, 1.203, -0.010)
-        d = unit(vec(0.45 * s, 0.85, 0.30))
+        c = clear(vec(0.112 * s, 1.215, -0.006)[None], 0.0190)[0]
+        d = unit(gradient(shoulders_field, c[None]))[0]
         e1 = unit(np.cross(d, (0, 0, 1)))
         e2 = np.cross(d, e1)
         m = Mesh()
@@ -373,7 +391,6 @@ def clasp(sk):
         m.cap(prev, c + d * 0.0074, "clasp")
         v, f = np.array(m.v), np.array(m.f)
         f = outward(v, f)
-        w = np.zeros((len(v), len(sk)))
-        w[:, sk.index["upperChest"]] = 1
+        w = np.tile(near(c[None], bv, bw), (len(v), 1))
         parts.append(Part("gold", v, f, np.full((len(v), 2), 0.5), w, "clasp", group="cape"))
     return parts

@@ -87,8 +87,8 @@ def build_parts():
     parts += clothes.dress(v, f, tags, nrm, w)
     parts += clothes.belt(v, w)
     parts += clothes.scarf(sk)
-    parts.append(clothes.cape(sk))
-    parts += clothes.clasp(sk)
+    parts.append(clothes.cape(sk, v, w))
+    parts += clothes.clasp(sk, v, w)
     return sk, h, parts
 
 
