@@ -94,6 +94,7 @@ static void follow(struct load_session *s)
 {
     struct sinew_event e = {.struct_size = sizeof e};
     while (sinew_next_event(s->client, &e)) {
+        report_clean(e.text);
         if (e.kind == SINEW_EVENT_JOINED) s->joined = true;
         if (e.kind == SINEW_EVENT_CATALOGUE) {
             (void)sinew_update(s->client); // hands the catalogue out

@@ -74,6 +74,12 @@ void report_lines(const struct sinew_stats *s)
     line("round trip", &s->rtt_us);
 }
 
+void report_clean(char *text)
+{
+    for (; *text; text++)
+        if ((unsigned char)*text < 0x20 || *text == 0x7f) *text = '?';
+}
+
 void report_print(cJSON *object)
 {
     char *text = cJSON_Print(object);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "client/cli/command.h"
+#include "client/cli/report.h"
 
 enum {
     JOIN_MS = 10000,
@@ -35,6 +36,7 @@ static enum err join(struct run *r, struct fault *fault)
         struct sinew_event e = {.struct_size = sizeof e};
         (void)sinew_poll(r->client, ROUND_MS);
         while (sinew_next_event(r->client, &e)) {
+            report_clean(e.text);
             if (e.kind == SINEW_EVENT_JOINED) {
                 r->joined = true;
                 r->joined_us = e.time_us;
@@ -183,6 +185,7 @@ enum err run_step(struct run *r, struct fault *fault)
     if (failed) return failed;
     (void)sinew_poll(r->client, wait_ms);
     while (sinew_next_event(r->client, &e)) {
+        report_clean(e.text);
         failed = on_event(r, &e, fault);
         if (failed) return failed;
     }

@@ -6,6 +6,7 @@
 #include "client/cli/args.h"
 #include "client/cli/command.h"
 #include "client/cli/fetch.h"
+#include "client/cli/report.h"
 #include "common/json_guard.h"
 
 static const char help[] =
@@ -25,6 +26,7 @@ static const char help[] =
 static void print_value(const cJSON *item)
 {
     if (cJSON_IsString(item)) {
+        report_clean(item->valuestring);
         (void)printf("%s\n", item->valuestring);
         return;
     }
@@ -40,6 +42,7 @@ static void print_lines(const cJSON *object, int depth)
     cJSON_ArrayForEach(item, object)
     {
         const char *name = item->string ? item->string : "-";
+        if (item->string) report_clean(item->string);
         if (depth < 6 &&
             (cJSON_IsObject(item) || (cJSON_IsArray(item) && cJSON_IsObject(item->child)))) {
             (void)printf("%*s%s\n", depth * 2, "", name);

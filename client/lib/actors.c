@@ -55,8 +55,14 @@ void actors_drop_slots(struct sinew_client *c, struct actor *a)
     a->slot_first = a->slot_count = 0;
 }
 
-void actors_materials_free(struct actor_materials *m)
+static size_t materials_bytes(uint32_t count)
 {
+    return ((size_t)count + 1) * sizeof(struct appearance_material);
+}
+
+void actors_materials_free(struct sinew_client *c, struct actor_materials *m)
+{
+    if (m->items) client_give_memory(c, materials_bytes(m->count));
     free(m->items);
     *m = (struct actor_materials){0};
 }
@@ -78,9 +84,9 @@ static void actor_free(struct sinew_client *c, struct actor *a)
     client_give_memory(c, a->vertices_bytes);
     free(a->vertices);
     free(a->retired);
-    actors_materials_free(&a->materials);
-    actors_materials_free(&a->materials_new);
-    actors_materials_free(&a->retired_materials);
+    actors_materials_free(c, &a->materials);
+    actors_materials_free(c, &a->materials_new);
+    actors_materials_free(c, &a->retired_materials);
     free(a);
 }
 
@@ -298,14 +304,18 @@ enum err actors_on_appearance(struct sinew_client *c, const struct message *m)
     struct actor *a = actors_find(&c->actors, in.actor);
     if (!a || a->gone) return ERR_OK;
     struct actor_materials fresh = {.version = in.version, .count = in.material_count};
-    fresh.items = calloc((size_t)in.material_count + 1, sizeof *fresh.items);
-    if (!fresh.items) return ERR_OK; // shown without materials
+    if (!client_take_memory(c, materials_bytes(fresh.count))) return ERR_OK; // shown without
+    fresh.items = calloc(1, materials_bytes(fresh.count));
+    if (!fresh.items) {
+        client_give_memory(c, materials_bytes(fresh.count));
+        return ERR_OK;
+    }
     for (uint32_t i = 0; i < in.material_count; i++) {
         appearance_message_material(&in, i, &fresh.items[i]);
         for (int k = 0; k < APPEARANCE_USE_COUNT && c->options.textures; k++)
             textures_note(c, fresh.items[i].textures[k].hash);
     }
-    actors_materials_free(&a->materials_new);
+    actors_materials_free(c, &a->materials_new);
     a->materials_new = fresh;
     a->materials_fresh = true;
     tell(c, SINEW_EVENT_APPEARANCE, a->id, NULL);

@@ -94,7 +94,7 @@ MUST_CHECK enum err actors_on_frame(struct sinew_client *c, const struct message
 void actors_rejoin(struct sinew_client *c, bool resumed);
 void actors_remove(struct sinew_client *c, uint32_t index); // of a gone actor, by show.c
 void actors_drop_slots(struct sinew_client *c, struct actor *a);
-void actors_materials_free(struct actor_materials *m);
+void actors_materials_free(struct sinew_client *c, struct actor_materials *m);
 struct actors_slot *actors_slot_at(const struct actor *a, uint32_t i); // 0: the oldest
 void actors_pop_slot(struct actor *a);
 void actors_free(struct sinew_client *c);

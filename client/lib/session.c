@@ -16,6 +16,8 @@ enum {
     PINGS_FAST = 8,
     BACKOFF_FIRST_MS = 500,
     BACKOFF_MAX_MS = 10000,
+    ADVICE_MAX_MS = 60000, // a server may not send its clients away for days
+    HEARTBEAT_MAX_MS = 20000,
     JOIN_FIRST_BYTES = 256 * 1024
 };
 
@@ -63,6 +65,7 @@ static double random_part(struct session *s)
 static uint32_t backoff_ms(struct session *s, uint32_t advice_ms)
 {
     double span = BACKOFF_FIRST_MS;
+    if (advice_ms > ADVICE_MAX_MS) advice_ms = ADVICE_MAX_MS;
     if (advice_ms > 0) return advice_ms + (uint32_t)(advice_ms * 0.5 * random_part(s));
     for (uint32_t i = 0; i < s->attempt && span < BACKOFF_MAX_MS; i++)
         span *= 2;
@@ -520,6 +523,7 @@ static void send_ping(struct sinew_client *c, uint64_t now_us)
 static uint64_t silence_us(const struct session *s)
 {
     uint32_t ms = s->welcome.heartbeat_ms ? s->welcome.heartbeat_ms : HEARTBEAT_DEFAULT_MS;
+    if (ms > HEARTBEAT_MAX_MS) ms = HEARTBEAT_MAX_MS;
     return (uint64_t)ms * 3000;
 }
 

@@ -280,7 +280,7 @@ static void release_retired(struct sinew_client *c, struct actor *a)
     size_t size = a->retired_mesh ? a->retired_mesh->size_bytes : 0;
     if (mesh_unref(a->retired_mesh)) client_give_memory(c, size);
     a->retired_mesh = NULL;
-    actors_materials_free(&a->retired_materials);
+    actors_materials_free(c, &a->retired_materials);
 }
 
 static void swap_text(char **held, char **fresh, bool *is_fresh)

@@ -315,10 +315,11 @@ SINEW_API int sinew_texture_get(struct sinew_client *client, const uint8_t hash[
 
 /* ---- Input --------------------------------------------------------------------------------- */
 /*
- * What is set holds until it is set again, across reconnects too. Every call returns at once.
+ * What is set holds until it is set again, across reconnects too; what is set before the join or
+ * while the connection is lost goes out as soon as there is one. Every call returns at once.
  * `sequence` (may be NULL) gets a number that rises with each; an actor's input_sequence tells
- * when it is seen. SINEW_ERR_STATE: not joined yet; SINEW_ERR_USAGE: not finite, out of range, too
- * many; SINEW_ERR_BUSY: more than the link carries. Any thread.
+ * when it is seen. SINEW_ERR_USAGE: not finite, out of range, too many; SINEW_ERR_BUSY: more than
+ * the link carries, not sent; SINEW_ERR_STATE: closed for good. Any thread.
  */
 
 enum sinew_pose_fields {
