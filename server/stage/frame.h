@@ -10,7 +10,9 @@
 // read the bytes.
 enum { FRAME_LENT_BYTES = 64 };
 struct frame {
-    const uint8_t *payload; // FRAME_HEADER_BYTES of header, then the codec's bytes
+    // FRAME_HEADER_BYTES of header, then the codec's bytes. The memory goes on to a multiple of 64
+    // bytes, so that a holder may write the message's padding behind the payload.
+    const uint8_t *payload;
     size_t size_bytes;
     struct frame_message head; // the header's values; head.payload is behind the header
     // For the holder's own wrapper of this frame (a struct chunk, say): set to zero when the frame

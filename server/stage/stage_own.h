@@ -56,8 +56,11 @@ struct view_entry {
     struct actor *actor;
     uint32_t number;
     uint8_t state, detail;
-    bool want_key; // RESYNC: to be granted when VIEW_KEY_GAP_MS have passed
-    uint32_t sent; // newest frame passed to view_sent, of this detail
+    bool want_key;       // RESYNC: to be granted when VIEW_KEY_GAP_MS have passed
+    bool hold;           // view_hold
+    uint8_t unsent;      // key frames in a row that were asked for and not taken
+    uint64_t asked_tick; // of the newest of them
+    uint32_t sent;       // newest frame passed to view_sent, of this detail
     uint32_t held_count, held[SURFACE_ANCHORS];
     uint64_t key_tick; // when the last one was granted
 };

@@ -8,6 +8,7 @@
 // actor is cut into parts, with a join between the stages. Both give the same bits.
 enum {
     IDLE_TICKS = 60,   // a viewer that takes nothing for so long does not hold anchors back
+    PATIENCE_MAX = 2,  // as a power of two: ticks between key frames that nobody takes
     PARTS_PER_SEAT = 2 // of work in a phase: evens out what parts cost
 };
 
@@ -49,6 +50,17 @@ static void grant_key(struct stage *s, struct view_entry *e)
     e->held_count = 0;
 }
 
+// Key forms are dear; who has left some lying gets the next one a little later.
+static bool is_patient(const struct stage *s, struct view_entry *e)
+{
+    uint64_t wait = (uint64_t)1 << (e->unsent < PATIENCE_MAX ? e->unsent : PATIENCE_MAX);
+    if (e->held_count > 0) return false;
+    if (e->unsent > 0 && s->tick - e->asked_tick < wait) return true;
+    if (e->unsent < PATIENCE_MAX) e->unsent++;
+    e->asked_tick = s->tick;
+    return false;
+}
+
 static void demand(struct stage *s, struct view *v)
 {
     size_t quality = view_quality(&v->settings);
@@ -61,11 +73,11 @@ static void demand(struct stage *s, struct view *v)
         struct view_entry *e = &v->entries[v->order[i]];
         if (e->state != VIEW_ENTRY_SEEN) continue;
         struct coder *c = e->actor->coders[quality];
-        if (!v->ready) {
+        if (v->ready) grant_key(s, e);
+        if (!v->ready || e->hold || is_patient(s, e)) {
             c->lines[e->detail].absent = true;
             continue;
         }
-        grant_key(s, e);
         coder_demand(c, e->detail, e->held, e->held_count);
         e->actor->wanted = true;
     }

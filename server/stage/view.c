@@ -162,6 +162,7 @@ void view_actor_changed(struct view *v, struct actor *a)
     if (e->state == VIEW_ENTRY_SEEN) e->state = VIEW_ENTRY_CHANGED;
     e->held_count = 0;
     e->sent = 0;
+    e->hold = false;
     if (e->detail >= a->role->detail_count) e->detail = 0;
 }
 
@@ -261,7 +262,7 @@ struct frame *view_frame(const struct view *v, size_t index)
 {
     CHECK(index < v->order_count);
     const struct view_entry *e = &v->entries[v->order[index]];
-    if (e->state != VIEW_ENTRY_SEEN) return NULL;
+    if (e->state != VIEW_ENTRY_SEEN || e->hold) return NULL;
     const struct coder *c = e->actor->coders[view_quality(&v->settings)];
     struct frame *f = coder_frame(c, e->detail, e->held, e->held_count);
     return f && f->head.frame > e->sent ? f : NULL;
@@ -273,12 +274,19 @@ void view_sent(struct view *v, size_t index, const struct frame *frame)
     struct view_entry *e = &v->entries[v->order[index]];
     if (frame->head.actor != e->number || frame->head.lod != e->detail) return;
     e->sent = frame->head.frame;
+    e->unsent = 0;
     if (!(frame->head.flags & FRAME_ANCHOR)) return;
     if (e->held_count == SURFACE_ANCHORS)
         memmove(e->held, e->held + 1, (SURFACE_ANCHORS - 1) * sizeof e->held[0]);
     else
         e->held_count++;
     e->held[e->held_count - 1] = frame->head.frame;
+}
+
+void view_hold(struct view *v, uint32_t actor, bool hold)
+{
+    for (uint32_t i = 0; i < VIEW_ENTRIES; i++)
+        if (is_live(&v->entries[i]) && v->entries[i].number == actor) v->entries[i].hold = hold;
 }
 
 void view_want_key(struct view *v, uint32_t actor)

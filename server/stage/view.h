@@ -65,6 +65,11 @@ struct frame *view_frame(const struct view *v, size_t index);
 // That frame is being sent: what it is coded against and holds counts from now on.
 void view_sent(struct view *v, size_t index, const struct frame *frame);
 
+// While an actor is on hold (its SURFACE is still on the way, say) the view asks for no frames of
+// it and gets none. Entering and changing end a hold. Unknown actors are ignored. A ready view that
+// leaves its key frames lying is asked for less and less: every fourth tick.
+void view_hold(struct view *v, uint32_t actor, bool hold);
+
 // RESYNC, or a decoder that lost its state: the next frame of that actor is a key frame. Unknown
 // actors are ignored. At most one a VIEW_KEY_GAP is granted; later ones are remembered.
 enum { VIEW_KEY_GAP_MS = 250 };

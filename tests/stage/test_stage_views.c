@@ -131,6 +131,48 @@ static void mixed_rates_share_anchors_and_need_no_keys(void)
     play_close(&p);
 }
 
+static void who_cannot_take_frames_yet_costs_little_and_then_starts_at_once(void)
+{
+    struct play p;
+    struct player good, held, idle; // idle: ready, but never takes anything
+    struct stage_snapshot before, after;
+    EXPECT(play_open(&p, 0, PLAY_PUP, NULL));
+    EXPECT(player_join(&good, &p, &in_hall));
+    play_tick(&p);
+    player_take(&good);
+    EXPECT(player_join(&held, &p, &watcher));
+    uint32_t actor = view_own_actor(good.view);
+    view_hold(held.view, actor, true);
+    stage_snapshot(p.stage, &before);
+    for (int t = 0; t < 40; t++) {
+        play_tick(&p);
+        player_take(&good);
+        player_take(&held);
+    }
+    stage_snapshot(p.stage, &after);
+    EXPECT(after.key_encodings == before.key_encodings && held.actors[0].frames == 0);
+    view_hold(held.view, actor, false);
+    play_tick(&p);
+    player_take(&good);
+    player_take(&held);
+    EXPECT(held.actors[0].frames == 1 && held.actors[0].keys == 1);
+    EXPECT(player_join(&idle, &p, &watcher));
+    stage_snapshot(p.stage, &before);
+    for (int t = 0; t < 40; t++) {
+        play_tick(&p);
+        player_take(&good);
+        player_take(&held);
+    }
+    stage_snapshot(p.stage, &after);
+    EXPECT(after.key_encodings - before.key_encodings <= 12);
+    EXPECT(good.undecodable == 0 && held.undecodable == 0);
+    EXPECT(player_own(&good)->keys == 1 && held.actors[0].keys == 1);
+    player_leave(&good);
+    player_leave(&held);
+    player_leave(&idle);
+    play_close(&p);
+}
+
 static void nobody_waits_for_a_reader_that_holds_its_frames(void)
 {
     struct play p;
@@ -391,6 +433,7 @@ int main(void)
     RUN(a_latecomer_gets_a_key_form_and_costs_the_others_nothing);
     RUN(a_wanted_key_comes_with_the_next_tick_but_not_without_end);
     RUN(mixed_rates_share_anchors_and_need_no_keys);
+    RUN(who_cannot_take_frames_yet_costs_little_and_then_starts_at_once);
     RUN(nobody_waits_for_a_reader_that_holds_its_frames);
     RUN(what_nobody_is_ready_for_is_not_evaluated);
     RUN(only_the_nearest_are_sent_and_own_always);
