@@ -41,21 +41,53 @@ static uint32_t node_called(const struct model *m, const char *name)
     return UINT32_MAX;
 }
 
+// The VRM humanoid says which joint is which, whatever they are called.
+static uint32_t bone_across(const struct model *m, uint32_t node)
+{
+    char other[64];
+    for (size_t i = 0; i < m->bones_count; i++) {
+        const char *bone = model_text(m, m->bones[i].bone);
+        if (m->bones[i].node != node || (!swap_word(bone, "left", "right", other, sizeof other) &&
+                                         !swap_word(bone, "right", "left", other, sizeof other)))
+            continue;
+        for (size_t n = 0; n < m->bones_count; n++)
+            if (strcmp(model_text(m, m->bones[n].bone), other) == 0) return m->bones[n].node;
+    }
+    return UINT32_MAX;
+}
+
+static bool swap_beginning(const char *name, const char *from, const char *to, char *out,
+                           size_t out_bytes)
+{
+    size_t k = strlen(from);
+    if (strncmp(name, from, k) != 0) return false;
+    int written = snprintf(out, out_bytes, "%s%s", to, name + k);
+    return written > 0 && (size_t)written < out_bytes;
+}
+
 static uint32_t partner_of(const struct model *m, uint32_t node)
 {
-    static const char *const words[][2] = {{"Left", "Right"}, {"left", "right"}, {"LEFT", "RIGHT"}};
-    static const char *const endings[][2] = {{"_L", "_R"}, {"_l", "_r"}, {".L", ".R"},
-                                             {".l", ".r"}, {"-L", "-R"}, {"-l", "-r"}};
+    static const struct {
+        bool (*swap)(const char *, const char *, const char *, char *, size_t);
+        const char *sides[2];
+    } ways[] = {
+        {swap_word, {"Left", "Right"}}, {swap_word, {"left", "right"}},
+        {swap_word, {"LEFT", "RIGHT"}}, {swap_ending, {"_L", "_R"}},
+        {swap_ending, {"_l", "_r"}},    {swap_ending, {".L", ".R"}},
+        {swap_ending, {".l", ".r"}},    {swap_ending, {"-L", "-R"}},
+        {swap_ending, {"-l", "-r"}},    {swap_ending, {" L", " R"}},
+        {swap_word, {"_L_", "_R_"}},    {swap_word, {"_l_", "_r_"}},
+        {swap_word, {".L.", ".R."}},    {swap_word, {" L ", " R "}},
+        {swap_beginning, {"L_", "R_"}}, {swap_beginning, {"l_", "r_"}},
+    };
     const char *name = model_text(m, m->nodes[node].name);
     char other[256];
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+    uint32_t bone = bone_across(m, node);
+    if (bone != UINT32_MAX) return bone;
+    for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++)
         for (int side = 0; side < 2; side++)
-            if (swap_word(name, words[i][side], words[i][!side], other, sizeof other) &&
-                node_called(m, other) != UINT32_MAX)
-                return node_called(m, other);
-    for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++)
-        for (int side = 0; side < 2; side++)
-            if (swap_ending(name, endings[i][side], endings[i][!side], other, sizeof other) &&
+            if (ways[i].swap(name, ways[i].sides[side], ways[i].sides[!side], other,
+                             sizeof other) &&
                 node_called(m, other) != UINT32_MAX)
                 return node_called(m, other);
     return node; // on the middle
@@ -187,6 +219,7 @@ struct mirror_surface {
     double (*place)[3];     // [vertex] in the base pose's world
     double (*linear)[3][3]; // [vertex] B
     uint32_t *across;       // [vertex] the one that lies mirrored, or UINT32_MAX
+    uint32_t *part;         // [vertex] whose it is
 };
 
 struct by_height {
@@ -201,8 +234,9 @@ static int height_order(const void *a, const void *b)
     return x->vertex < y->vertex ? -1 : x->vertex > y->vertex;
 }
 
+// Of the same part where there is one: clothes lie on skin, and layers share places.
 static uint32_t nearest_across(const struct by_height *sorted, size_t count, double tolerance,
-                               const double (*place)[3], const double want[3])
+                               const struct mirror_surface *s, uint32_t part, const double want[3])
 {
     size_t low = 0, high = count;
     while (low < high) {
@@ -212,13 +246,15 @@ static uint32_t nearest_across(const struct by_height *sorted, size_t count, dou
         else
             high = middle;
     }
-    double best = tolerance * tolerance;
+    double best = HUGE_VAL;
     uint32_t found = UINT32_MAX;
     for (; low < count && sorted[low].y <= want[1] + tolerance; low++) {
-        const double *p = place[sorted[low].vertex];
+        const double *p = s->place[sorted[low].vertex];
         double d = 0;
         for (int r = 0; r < 3; r++)
             d += (p[r] - want[r]) * (p[r] - want[r]);
+        if (d > tolerance * tolerance) continue;
+        if (s->part[sorted[low].vertex] != part) d += tolerance * tolerance;
         if (d < best) {
             best = d;
             found = sorted[low].vertex;
@@ -258,8 +294,8 @@ static enum err measure_base(struct driver_bake *k, struct mirror_surface *s)
     qsort(sorted, count, sizeof *sorted, height_order);
     for (uint32_t v = 0; v < count; v++) {
         double want[3] = {-s->place[v][0], s->place[v][1], s->place[v][2]};
-        s->across[v] = nearest_across(sorted, count, PAIR_TOLERANCE * k->diagonal,
-                                      (const double(*)[3])s->place, want);
+        s->across[v] =
+            nearest_across(sorted, count, PAIR_TOLERANCE * k->diagonal, s, s->part[v], want);
     }
     return ERR_OK;
 }
@@ -311,9 +347,13 @@ enum err driver_mirror_deltas(struct driver_bake *k)
     if (!any) return ERR_OK;
     struct mirror_surface s = {.place = pool_take(k->pool, count, sizeof *s.place),
                                .linear = pool_take(k->pool, count, sizeof *s.linear),
-                               .across = DRIVERS_ARRAY(k, uint32_t, count)};
+                               .across = DRIVERS_ARRAY(k, uint32_t, count),
+                               .part = DRIVERS_ARRAY(k, uint32_t, count)};
     uint32_t *at = DRIVERS_ARRAY(k, uint32_t, count);
-    if (!s.place || !s.linear || !s.across || !at) return drivers_no_memory(k);
+    if (!s.place || !s.linear || !s.across || !s.part || !at) return drivers_no_memory(k);
+    for (uint32_t i = 0; i < k->b->model.parts_count; i++)
+        for (uint32_t v = 0; v < k->b->parts[i].vertex_count; v++)
+            s.part[k->b->parts[i].vertex_first + v] = i;
     enum err e = measure_base(k, &s);
     for (uint32_t i = 0; e == ERR_OK && i < k->driver_count; i++) {
         struct driver_plan *d = &k->drivers[i];

@@ -59,13 +59,44 @@ static enum err take_unknowns(struct driver_bake *k, struct meeting *m)
     return ERR_OK;
 }
 
+// Names the two examples that are nearest to asking for the same thing: rows that are parallel.
+static enum err name_singular(struct driver_bake *k, const struct meeting *m, const double *matrix)
+{
+    size_t n = m->unknown_count, one = 0, other = n - 1;
+    double best = -1;
+    for (size_t a = 0; a < n; a++)
+        for (size_t b = a + 1; b < n; b++) {
+            double ab = 0, aa = 0, bb = 0;
+            for (size_t i = 0; i < n; i++) {
+                ab += matrix[a * n + i] * matrix[b * n + i];
+                aa += matrix[a * n + i] * matrix[a * n + i];
+                bb += matrix[b * n + i] * matrix[b * n + i];
+            }
+            double alike = ab * ab / (aa * bb + 1e-300);
+            if (!(alike > best)) continue;
+            best = alike;
+            one = a;
+            other = b;
+        }
+    const struct unknown *x = &m->unknowns[one], *y = &m->unknowns[other];
+    const struct example_plan *ex = m->solves[x->member]->center_example[x->center];
+    const struct example_plan *ey = m->solves[y->member]->center_example[y->center];
+    return fault_set(k->fault, ERR_MALFORMED,
+                     "%s: example \"%.40s\" of driver \"%.40s\" and example \"%.40s\" of driver "
+                     "\"%.40s\" (%s) share vertices and cannot be told apart: at their poses both "
+                     "drivers stand the same",
+                     ex->path, ex->name, m->drivers[x->member]->name, ey->name,
+                     m->drivers[y->member]->name, ey->path);
+}
+
 static enum err invert_meeting(struct driver_bake *k, struct meeting *m)
 {
     size_t n = m->unknown_count, largest = 1;
     for (uint32_t i = 0; i < m->member_count; i++)
         if (m->solves[i]->center_count > largest) largest = m->solves[i]->center_count;
-    double *matrix = DRIVERS_ARRAY(k, double, n *n), *w = DRIVERS_ARRAY(k, double, largest);
-    if (!matrix || !w) return drivers_no_memory(k);
+    double *matrix = DRIVERS_ARRAY(k, double, n *n), *kept = DRIVERS_ARRAY(k, double, n *n);
+    double *w = DRIVERS_ARRAY(k, double, largest);
+    if (!matrix || !kept || !w) return drivers_no_memory(k);
     for (size_t e = 0; e < n; e++) {
         const struct unknown *u = &m->unknowns[e];
         const struct trs *locals = m->solves[u->member]->center_example[u->center]->locals;
@@ -77,16 +108,8 @@ static enum err invert_meeting(struct driver_bake *k, struct meeting *m)
                 matrix[e * n + column] = own ? c == u->center : w[c];
         }
     }
-    if (dense_invert(matrix, n, m->inverse)) return ERR_OK;
-    const struct unknown *first = &m->unknowns[0], *last = &m->unknowns[n - 1];
-    return fault_set(
-        k->fault, ERR_MALFORMED,
-        "/drivers: \"%.50s\" and \"%.50s\" share vertices and their examples (\"%.40s\" "
-        "... \"%.40s\") cannot be told apart: they are sculpted at poses where both "
-        "drivers stand the same",
-        m->drivers[first->member]->name, m->drivers[last->member]->name,
-        m->solves[first->member]->center_example[first->center]->name,
-        m->solves[last->member]->center_example[last->center]->name);
+    memcpy(kept, matrix, n * n * sizeof *kept);
+    return dense_invert(matrix, n, m->inverse) ? ERR_OK : name_singular(k, m, kept);
 }
 
 static double *delta_at(const struct solve_plan *s, uint32_t center, uint32_t v)
@@ -155,7 +178,7 @@ enum err driver_share_make(struct driver_bake *k)
     for (uint32_t v = 0; v < model_vertex_count(&k->b->model); v++) {
         const struct driver_plan *drivers[MEETING_MAX];
         struct solve_plan *solves[MEETING_MAX];
-        struct meeting *m;
+        struct meeting *m = NULL;
         uint32_t count = list_members(k, v, drivers, solves);
         if (count < 2) continue;
         if (count > MEETING_MAX)

@@ -211,7 +211,7 @@ static double leave_one_out(const struct solve_plan *s, const struct solve_work 
     for (uint32_t i = 0; i < n; i++) {
         memset(w->product, 0, touched * sizeof *w->product);
         for (uint32_t c = 0; c < n; c++) {
-            const double a = w->inverse[i * n + c], (*row)[3] = s->deltas + c * touched;
+            double a = w->inverse[i * n + c], (*row)[3] = s->deltas + c * touched;
             for (size_t v = 0; v < touched; v++)
                 for (int r = 0; r < 3; r++)
                     w->product[v][r] += a * row[v][r];
@@ -414,7 +414,7 @@ static enum err solve_whole(struct driver_bake *k, struct driver_plan *d, uint32
 enum err driver_solve_make(struct driver_bake *k)
 {
     for (uint32_t i = 0; i < k->driver_count; i++) {
-        uint32_t center_count;
+        uint32_t center_count = 0;
         struct driver_plan *d = &k->drivers[i];
         enum err e = assign_centers(k, d, &center_count);
         if (e == ERR_OK)

@@ -70,7 +70,9 @@ static enum err spread_primitives(struct driver_bake *k, const struct example_pl
             uint32_t count = s->meshes[i].primitives[p].vertex_count;
             for (size_t q = 0; q < k->b->model.parts_count && err == ERR_OK; q++) {
                 const struct model_part *part = &k->b->parts[q];
-                if (part->mesh == i && part->primitive == p)
+                if (part->mesh != i || part->primitive != p) continue;
+                err = count_is(k, e, count, part->vertex_count);
+                if (err == ERR_OK)
                     err = copy_floats(k, e, bytes, first, count,
                                       positions + (size_t)part->vertex_first * 3);
             }
@@ -125,13 +127,32 @@ static enum err read_obj(struct driver_bake *k, const struct example_plan *e, ch
 
 // ---- GLB: its own rest surface, evaluated as ours is
 
+static bool same_triangles(const struct model *a, const struct model *b)
+{
+    if (a->parts_count != b->parts_count || a->indices_count != b->indices_count) return false;
+    for (size_t i = 0; i < a->parts_count; i++)
+        if (a->parts[i].topology != b->parts[i].topology ||
+            a->parts[i].vertex_count != b->parts[i].vertex_count ||
+            a->parts[i].index_count != b->parts[i].index_count)
+            return false;
+    for (size_t i = 0; i < a->indices_count; i += 3) { // either way round: nodes may mirror
+        const uint32_t *x = a->indices + i, *y = b->indices + i;
+        bool same = x[0] == y[0] && x[1] == y[1] && x[2] == y[2];
+        bool turned = x[0] == y[0] && x[1] == y[2] && x[2] == y[1];
+        bool mirrored = (x[0] == y[1] && x[1] == y[0] && x[2] == y[2]) ||
+                        (x[0] == y[2] && x[1] == y[1] && x[2] == y[0]);
+        if (!same && !turned && !mirrored) return false;
+    }
+    return true;
+}
+
 static enum err evaluate_rest(struct driver_bake *k, const struct example_plan *e,
                               const struct model *m, double *positions)
 {
     struct arena arena, scratch;
     enum err err = count_is(k, e, model_vertex_count(m), model_vertex_count(&k->b->model));
     if (err != ERR_OK) return err;
-    if (m->indices_count != k->b->model.indices_count)
+    if (!same_triangles(m, &k->b->model))
         return wrong(k, e, "the file has other triangles: it must keep the topology");
     size_t block_bytes = m->blocks_count * sizeof(struct surface_block);
     size_t vertices = model_vertex_count(m);
@@ -247,5 +268,8 @@ enum err driver_surface_read(struct driver_bake *k, const struct example_plan *e
     const char *file = text_of(e->surface, "file"), *morph = text_of(e->surface, "morph");
     const char *space = text_of(e->surface, "space");
     *is_base = morph || (space && strcmp(space, "base") == 0);
+    if (morph && space && !*is_base)
+        return fault_set(k->fault, ERR_MALFORMED, "%s/surface/space: a blendshape is in base space",
+                         e->path);
     return morph ? read_morph(k, e, morph, positions) : read_file(k, e, file, *is_base, positions);
 }

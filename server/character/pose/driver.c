@@ -82,9 +82,10 @@ static double embedding(const struct model_driver_joint *j, const struct driver_
     case MODEL_READ_TWIST: {
         twist_vector(a->rotation, j->axis, f);
         twist_vector(b->rotation, j->axis, g);
-        double ff = f[0] * f[0] + f[1] * f[1], gg = g[0] * g[0] + g[1] * g[1];
-        double fg = f[0] * g[0] + f[1] * g[1];
-        return fmax(ff * ff + gg * gg - 2 * fg * fg, 0) / 2;
+        // |ff' - gg'|^2 = (f.f - g.g)^2 + 2 (f x g)^2: nothing cancels near equal twists.
+        double longer = f[0] * f[0] + f[1] * f[1] - (g[0] * g[0] + g[1] * g[1]);
+        double across = f[0] * g[1] - f[1] * g[0];
+        return longer * longer / 2 + across * across;
     }
     case MODEL_READ_TRANSLATION:
         return slide;
