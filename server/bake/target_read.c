@@ -175,6 +175,8 @@ static bool keep(struct source *src, const struct doc_at *at, struct target *t,
             if (touches(t, v)) vertices[n++] = v;
         out->vertices = vertices;
     }
+    t->of[1].used =
+        t->of[1].accessor != SCENE_NONE; // deltas of 0 say that normals stay as they are
     out->positions = keep_values(src, at, &t->of[0], vertices, out->count);
     out->normals = keep_values(src, at, &t->of[1], vertices, out->count);
     out->tangents = keep_values(src, at, &t->of[2], vertices, out->count);
