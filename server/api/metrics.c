@@ -72,6 +72,8 @@ static void put_frames(struct metrics_text *m, const struct hub_snapshot *h)
         (void)snprintf(label, sizeof label, "reason=\"%s\"", hub_skip_text((enum hub_skip)i));
         metrics_value(m, label, (double)h->counts->skipped[i]);
     }
+    metrics_gauge(m, "sinew_rate_share_ratio",
+                  "Part of the asked frame rates that the processor allows.", h->share);
     metrics_gauge(m, "sinew_send_queue_bytes", "Bytes that wait in all connections.",
                   (double)h->queue_bytes);
     metrics_counter(m, "sinew_rate_lowered_total", "Sessions whose rate was lowered.",

@@ -228,6 +228,7 @@ void api_status(struct http_exchange *x, void *owner)
     cJSON_AddStringToObject(root, "not_ready", why);
     add_sessions(root, &hub);
     add_tick(root, &hub.tick);
+    add(root, "share", hub.share);
     add_tally(root, "frame_age", &hub.counts->age);
     add_tally(root, "input_to_socket", &hub.counts->input_to_socket);
     add_tally(root, "join", &hub.counts->join);

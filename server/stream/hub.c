@@ -24,6 +24,9 @@ const char *hub_skip_text(enum hub_skip s)
     return texts[s];
 }
 
+// No session falls below a tenth of what it asked for: then the server is simply too small.
+static const double share_min = 0.1;
+
 // --- Asking -------------------------------------------------------------------------------------
 
 bool hub_is_full(const struct hub *h)
@@ -207,6 +210,20 @@ static void tick(struct hub *h, const struct ticker_tick *t)
     send_all(h);
 }
 
+// When ticks take longer than they may, every session gets its frames less often, each in another
+// tick: short ticks with some of them are fresher than long ones with all, and none is skipped.
+static void share_out(struct hub *h, double busy_s)
+{
+    double period_s = 1.0 / h->options.tick_hz;
+    h->busy_s += (busy_s - h->busy_s) * 0.1;
+    if (h->busy_s > period_s * 0.9)
+        h->share *= 0.97;
+    else if (h->busy_s < period_s * 0.7)
+        h->share *= 1.02;
+    if (h->share > 1) h->share = 1;
+    if (h->share < share_min) h->share = share_min;
+}
+
 static void on_due(void *owner)
 {
     struct hub *h = owner;
@@ -220,6 +237,7 @@ static void on_due(void *owner)
         cpu_ns = workers_cpu_ns(stage_workers(h->options.stage)) - cpu_ns + (end_ns - begin_ns);
         ticker_done(&h->ticker, &t, begin_ns, end_ns, cpu_ns);
         h->last_tick_ns = end_ns;
+        share_out(h, (double)(end_ns - begin_ns) * 1e-9);
         for (struct link *l = h->links, *next; l; l = next) {
             next = l->next;
             link_resume(l, end_ns);
@@ -249,6 +267,7 @@ struct hub *hub_create(const struct hub_options *options)
     h->sessions_capacity = options->sessions_max;
     h->sessions = calloc(h->sessions_capacity, sizeof(struct session *));
     h->encrypting = calloc(h->sessions_capacity, sizeof(struct conn *));
+    h->share = 1;
     h->boot_us = clock_wall_ns() / 1000;
     metronome_init(&h->metronome, options->loop, on_due, h);
     if (!h->sessions || !h->encrypting || !tickets_create(&h->tickets, TICKETS_CAPACITY)) {
@@ -331,6 +350,7 @@ void hub_snapshot(const struct hub *h, struct hub_snapshot *out)
                                  .links_open = h->link_count,
                                  .sessions_max = h->options.sessions_max,
                                  .last_tick_ns = h->last_tick_ns,
+                                 .share = h->share,
                                  .draining = h->draining};
     if (h->started) ticker_snapshot(&h->ticker, &out->tick);
     for (size_t i = 0; i < h->session_count; i++) {

@@ -65,6 +65,7 @@ void hub_destroy(struct hub *h); // after the last connection; NULL is fine
 #define HUB_SKIP_MAP(X)                                                                            \
     X(LINK, "link")       /* the link was busy with an older one */                                \
     X(PACE, "pace")       /* the rate was lowered to what the link carries */                      \
+    X(LOAD, "load")       /* the server has not the processor time for all of them */              \
     X(LATE, "late")       /* the server missed the tick */                                         \
     X(SURFACE, "surface") /* its SURFACE is not there yet */                                       \
     X(BATCH, "batch")     /* more than one batch carries; it goes next time */                     \
@@ -95,6 +96,7 @@ struct hub_snapshot {
     const struct link_stats *links;  // borrowed
     const struct tickets *tickets;   // borrowed
     struct ticker_snapshot tick;
+    double share; // of the asked rates that the processor allows: 0.1 .. 1
     size_t live, lost, links_open, sessions_max;
     size_t queue_bytes; // waiting in all connections
     uint64_t last_tick_ns;

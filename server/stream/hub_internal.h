@@ -9,6 +9,7 @@ struct hub {
     struct hub_options options;
     struct metronome metronome; // of the next tick
     struct ticker ticker;
+    double busy_s, share; // recent duration of ticks; what part of the asked rates that allows
     uint64_t last_tick_ns, last_second_ns, boot_us;
     struct session **sessions; // [session_count] of sessions_capacity
     size_t session_count, sessions_capacity;

@@ -14,12 +14,12 @@ enum {
 static const double age_bad_s = 0.12, age_good_s = 0.06;
 static const double climb = 1.3, fall = 0.9, probe = 0.02;
 
-void pace_init(struct pace *p, uint32_t asked_hz, uint64_t now_ns)
+void pace_init(struct pace *p, uint32_t asked_hz, double phase, uint64_t now_ns)
 {
     *p = (struct pace){.asked_hz = asked_hz,
                        .hz = asked_hz,
                        .ceiling_hz = asked_hz,
-                       .credit = 1,
+                       .credit = 1 + phase,
                        .window_from_ns = now_ns};
 }
 
@@ -39,11 +39,11 @@ bool pace_due(struct pace *p, double tick_s, bool can_send)
         p->blocked++;
         p->blocked_runs += !p->in_run;
         p->in_run = true;
-        p->credit = 1; // late frames are not caught up
+        if (p->credit >= 2) p->credit -= 1; // not caught up, but still in its own ticks
         return false;
     }
     p->in_run = false;
-    p->credit = p->credit >= 2 ? 0 : p->credit - 1;
+    p->credit = p->credit >= 3 ? 0 : p->credit - 1; // what a stopped server owes is forgotten
     p->sent++;
     return true;
 }

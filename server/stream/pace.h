@@ -35,7 +35,8 @@ enum pace_change { // bits, what pace_step did: for NOTICE
     PACE_DETAIL_RESTORED = 8
 };
 
-void pace_init(struct pace *p, uint32_t asked_hz, uint64_t now_ns);
+// `phase`, 0 .. 1: in which of several ticks its frames fall when not every tick has one.
+void pace_init(struct pace *p, uint32_t asked_hz, double phase, uint64_t now_ns);
 void pace_ask(struct pace *p, uint32_t asked_hz); // SETTINGS
 
 // Once a tick, with the seconds since the last tick: true when a frame is due. `can_send`: the

@@ -117,7 +117,8 @@ static void take_age(struct session *s, const struct session_ack *ack,
         if (age_s > most_s) age_s = most_s;
     }
     s->age_s = age_s;
-    pace_age(&s->pace, age_s);
+    // What the server itself took is not the link's doing.
+    pace_age(&s->pace, age_s - (double)(sent->given_us - sent->server_time_us) * 1e-6);
     tally_add(&s->hub->counts.age, age_s);
 }
 

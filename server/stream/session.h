@@ -27,7 +27,8 @@ struct session_watch { // an actor that the client has been told of
 };
 struct session_sent { // for the age that an ACK tells
     uint32_t actor, frame;
-    uint64_t server_time_us;
+    uint64_t server_time_us; // of its tick
+    uint64_t given_us;       // when it was given to the connection
 };
 struct session_known { // a SURFACE that this client has
     uint32_t model, version;

@@ -21,12 +21,17 @@ void session_before_tick(struct session *s, double tick_s)
     s->due = false;
     if (s->link && !s->link->closing) {
         bool can_send = conn_can_send(s->link->conn);
-        s->due = pace_due(&s->pace, tick_s, can_send);
+        double share = s->hub->share;
+        s->due = pace_due(&s->pace, tick_s * share, can_send);
         s->asked_credit += s->pace.asked_hz * tick_s;
         bool wanted = s->asked_credit >= 0.999;
         if (wanted) s->asked_credit = s->asked_credit >= 2 ? 0 : s->asked_credit - 1;
         if (wanted && !s->due && s->watch_count > 0)
-            count_skip(s, can_send ? HUB_SKIP_PACE : HUB_SKIP_LINK, s->watch_count);
+            count_skip(s,
+                       !can_send   ? HUB_SKIP_LINK
+                       : share < 1 ? HUB_SKIP_LOAD
+                                   : HUB_SKIP_PACE,
+                       s->watch_count);
     }
     view_set_ready(s->view, s->due);
 }
@@ -199,6 +204,7 @@ static void send_batch(struct session *s)
     struct hub_counts *counts = &s->hub->counts;
     fill(s, &b);
     if (b.frame_count == 0) return;
+    uint64_t now_us = clock_ns() / 1000;
     bool taken = conn_send_frame(s->link->conn, b.pieces, b.piece_count);
     for (size_t i = 0; i < b.frame_count && taken; i++) {
         const struct frame *f = b.frames[i];
@@ -206,7 +212,8 @@ static void send_batch(struct session *s)
         s->sent[s->sent_count++ % SESSION_AGES] =
             (struct session_sent){.actor = f->head.actor,
                                   .frame = f->head.frame,
-                                  .server_time_us = f->head.server_time_us};
+                                  .server_time_us = f->head.server_time_us,
+                                  .given_us = now_us};
     }
     for (size_t i = 0; i < b.piece_count; i++)
         chunk_release(b.pieces[i].chunk);

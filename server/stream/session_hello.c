@@ -1,3 +1,4 @@
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -143,7 +144,9 @@ static void join(struct link *l, const struct hello *hello)
     s->joined_ns = clock_ns();
     (void)snprintf(s->name, sizeof s->name, "%08llx-%llu",
                    (unsigned long long)h->boot_us & 0xffffffff, (unsigned long long)s->serial);
-    pace_init(&s->pace, session_rate(h, &s->asked), s->joined_ns);
+    // The golden ratio spreads any number of them evenly.
+    double phase = fmod((double)s->serial * 0.6180339887, 1);
+    pace_init(&s->pace, session_rate(h, &s->asked), phase, s->joined_ns);
     struct stage_join how = {.scene = hello->scene,
                              .character = hello->character,
                              .controls = s->controls,

@@ -32,7 +32,7 @@ static uint32_t drive(struct bench *b, double seconds, double link_hz, double ag
 static void a_link_without_limits_gets_what_was_asked_for(void)
 {
     struct bench b = {.link_credit = 1};
-    pace_init(&b.pace, 60, 0);
+    pace_init(&b.pace, 60, 0, 0);
     uint32_t sent = drive(&b, 10, 1000, 0.005);
     EXPECT(sent >= 598 && sent <= 602);
     pace_ask(&b.pace, 30);
@@ -43,7 +43,7 @@ static void a_link_without_limits_gets_what_was_asked_for(void)
 static void a_slow_link_is_adapted_to_within_two_seconds(void)
 {
     struct bench b = {.link_credit = 1};
-    pace_init(&b.pace, 60, 0);
+    pace_init(&b.pace, 60, 0, 0);
     (void)drive(&b, 3, 1000, 0.005);
     (void)drive(&b, 2, 20, 0.02);
     EXPECT(b.pace.hz <= 24);
@@ -54,7 +54,7 @@ static void a_slow_link_is_adapted_to_within_two_seconds(void)
 static void the_rate_is_back_within_ten_seconds(void)
 {
     struct bench b = {.link_credit = 1};
-    pace_init(&b.pace, 60, 0);
+    pace_init(&b.pace, 60, 0, 0);
     (void)drive(&b, 20, 6, 0.05);
     EXPECT(b.pace.hz < 10);
     EXPECT(b.pace.coarser > 0);
@@ -67,12 +67,12 @@ static void the_rate_is_back_within_ten_seconds(void)
 static void a_queue_on_the_path_lowers_the_rate_too(void)
 {
     struct bench b = {.link_credit = 1};
-    pace_init(&b.pace, 60, 0);
+    pace_init(&b.pace, 60, 0, 0);
     (void)drive(&b, 3, 1000, 0.02);
     (void)drive(&b, 2, 1000, 0.4);
     EXPECT(b.pace.hz < 50);
     // A long but steady way is no queue.
-    pace_init(&b.pace, 60, b.now_ns);
+    pace_init(&b.pace, 60, 0, b.now_ns);
     (void)drive(&b, 5, 1000, 0.4);
     EXPECT_NEAR(b.pace.hz, 60, 0.01);
 }
@@ -80,7 +80,7 @@ static void a_queue_on_the_path_lowers_the_rate_too(void)
 static void never_below_the_least_rate(void)
 {
     struct bench b = {0};
-    pace_init(&b.pace, 60, 0);
+    pace_init(&b.pace, 60, 0, 0);
     (void)drive(&b, 30, 0, 0);
     EXPECT_NEAR(b.pace.hz, PACE_HZ_MIN, 0.01);
 }
