@@ -1,7 +1,7 @@
 """The body: a quad cage with loops at every joint, subdivided once and drawn onto a distance field."""
 import numpy as np
-from maths import (Mesh, average, ball, bump, cone, cut, ellipsoid, join, length, neighbours, normals, project, ramp,
-                   smooth, subdivide, unit, vec)
+from maths import (Mesh, average, ball, cone, cut, ellipsoid, join, length, neighbours, normals, project, subdivide,
+                   unit, vec)
 from skeleton import FINGERS, finger_places
 
 # ---- the form (left half; x >= 0) ----------------------------------------------
@@ -113,7 +113,7 @@ def _arm(m, rows):
             m.v[v][0] = 0.110
         if i in (0, 1, 2):
             m.v[v][0] = 0.122
-    prev, x0 = ring, 0.1
+    prev = ring
     for x in ARM_X:
         r = np.interp(x, (0.15, 0.352, 0.552), (0.053, 0.040, 0.029))
         new = m.ring([(x, 1.168 + r * np.sin(a), -0.016 + r * np.cos(a)) for a in ang])

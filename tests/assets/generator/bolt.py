@@ -1,10 +1,10 @@
 """Bolt: a small robot of rigid parts; every mesh hangs on a node, nothing is skinned."""
 import numpy as np
 import gltf
-from clips import Clip, Pose, key, wave
-from clothes import outward
-from maths import Mesh, euler, normals, qmul, quat, ramp, smooth, unit, vec
-from mira import triangles
+from clips import Clip, key, wave
+from export import triangles
+from maths import Mesh, euler, normals, qmul, quat, ramp, unit, vec
+from parts import outward
 from pup import sphere
 from skeleton import Skeleton
 

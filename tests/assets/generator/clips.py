@@ -1,7 +1,7 @@
 """Mira's clips: procedural keys with inverse kinematics for the legs; every clip is in place."""
 import numpy as np
-from maths import between, euler, length, qfrom, qinv, qmul, qrot, quat, ramp, slerp, smooth, unit, vec
-from skeleton import FINGERS, finger_joints
+from maths import euler, length, qfrom, qinv, qmul, qrot, quat, ramp, slerp, smooth, unit, vec
+from skeleton import finger_joints
 
 FPS = 30
 ONE = np.array([0.0, 0, 0, 1])
@@ -138,7 +138,6 @@ class Pose:
         heel = vec(ankle[0], 0.0, ankle[2] - 0.023)
         p = toe if pivot == "toe" else heel
         q = qmul(quat(Y, yaw), quat(X, pitch))
-        o = vec(p[0], 0, p[2])
         at = qrot(quat(Y, yaw), p - vec(ankle[0], 0, ankle[2])) + vec(ankle[0], 0, ankle[2]) + np.asarray(place, float)
         a = at + qrot(q, ankle - p)
         pole = qrot(quat(Y, yaw * 0.7 + s * 5), Z)
@@ -244,7 +243,6 @@ class Gait:
         travel = self.v * self.T * (self.lead * self.duty - ph)
         yaw = self.turn * self.T * (0.5 * self.duty - ph) * -1
         base = vec(s * self.apart, 0, 0) + self.way * travel
-        p = toe if pitch >= 0 else heel
         at = toe if pitch >= 0 else heel + qrot(quat(X, pitch), toe - heel)
         at = at + base
         if self.turn:
@@ -567,11 +565,9 @@ def dance(sk):
             if s > 0:
                 x = float(key(bar, [(0, 0.0), (0.15, 0.0), (0.75, 0.12), (2.1, 0.12), (3.1, 0.12), (3.75, 0.0), (4, 0.0)]))
                 y = 0.055 * np.sin(np.pi * np.clip((bar - 0.15) / 0.6, 0, 1)) + 0.055 * np.sin(np.pi * np.clip((bar - 3.1) / 0.65, 0, 1))
-                tap = 14 * np.sin(np.pi * np.clip((bar - 3.75) / 0.4, 0, 1))
             else:
                 x = float(key(bar, [(0, 0.0), (1.1, 0.0), (1.75, 0.07), (2.1, 0.07), (2.75, 0.0), (4, 0.0)]))
                 y = 0.055 * np.sin(np.pi * np.clip((bar - 1.1) / 0.65, 0, 1)) + 0.055 * np.sin(np.pi * np.clip((bar - 2.1) / 0.65, 0, 1))
-                tap = 0
             lift = 16 * y / 0.055
             yaw = 8 * s
             if b >= 12:

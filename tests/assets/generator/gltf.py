@@ -32,6 +32,8 @@ class Writer:
 
     def accessor(self, a, kind, comp=FLOAT, target=None, bounds=False, normalized=False):
         a = np.ascontiguousarray(a, dtype=_DTYPE[comp])
+        if comp == FLOAT:
+            a = a + np.float32(0)                            # no negative zeros: whether they arise depends on the host
         acc = {"bufferView": self.view(a.tobytes(), target), "componentType": comp, "count": len(a), "type": kind}
         if normalized:
             acc["normalized"] = True
@@ -42,7 +44,7 @@ class Writer:
 
     def sparse(self, delta):
         """A vec3 accessor that is zero except where delta is not; shared when all zero."""
-        d = np.asarray(delta, np.float32)
+        d = np.asarray(delta, np.float32) + np.float32(0)
         n = len(d)
         rows = np.nonzero(np.abs(d).max(1) > 0)[0]
         if len(rows) == 0:

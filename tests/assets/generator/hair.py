@@ -1,8 +1,8 @@
 """Hair: a grooved cap swept to a ponytail, fringe and side locks."""
 import numpy as np
-from clothes import Part, outward
-from head import CENTRE, ray, skull, tube
-from maths import Mesh, bump, gradient, join, length, ramp, shoot, smooth, spline, unit, vec
+from head import CENTRE, ray, skull
+from maths import Mesh, gradient, length, ramp, shoot, spline, unit, vec
+from parts import Part, outward, tube
 from weights import chain, rigid
 
 TIE = vec(0, 1.522, -0.152)               # where the ponytail leaves the head
@@ -24,7 +24,6 @@ def cap(sk):
     cols, rows = 40, 10
     az = np.linspace(-180, 180, cols, endpoint=False)
     m = Mesh()
-    top = None
     rings = []
     for r in range(rows):
         t = (r + 1) / rows
@@ -43,14 +42,10 @@ def cap(sk):
         m.quad(pole, rings[0][i], rings[0][(i + 1) % cols], rings[0][(i + 1) % cols], "cap")
     for a, b in zip(rings[:-1], rings[1:]):
         m.bridge(a, b, "cap")
-        n = cols
-        m.f[-n:] = [q for q in m.f[-n:]]
     edge = rings[-1]
     inner = m.ring(on_head(az, hairline(az) + 1.5, np.full(cols, -0.004)))
     m.bridge(edge, inner, "cap")
     v, f = np.array(m.v), np.array(m.f)
-    # first fan and bands must agree
-    f[:cols] = [[q[0], q[1], q[2], q[3]] for q in f[:cols]]
     band = f[cols:]
     c = v[band].mean(1) - CENTRE
     nn = np.cross(v[band[:, 1]] - v[band[:, 0]], v[band[:, 2]] - v[band[:, 0]])
@@ -141,7 +136,6 @@ def build(sk):
     # ponytail: a full, tapering body and three strands on it
     j = [f"ponytail{i}" for i in (1, 2, 3, 4)]
     ctrl = np.array([TIE + vec(0, -0.006, 0.016), (0, 1.522, -0.185), (0, 1.480, -0.215), (0, 1.395, -0.232), (0, 1.305, -0.226), (0, 1.215, -0.205)])
-    base = np.linspace(0, 1, 6)
 
     def weigh(v):
         # nearest place along the middle line
@@ -158,7 +152,6 @@ def build(sk):
     p = spline(ctrl, t)
     prof = np.array([0.36, 0.50, 0.80, 1.0, 1.0, 0.92, 0.78, 0.58, 0.34, 0.06])
     v, f = strand(p, np.tile(vec(0, 0.3, -1), (len(p), 1)), 0.058, 0.046, 14, prof)
-    ang = np.arctan2(v[:, 0], -(v[:, 2] + 0.2))
     parts.append(Part("hair", v, f, _uv(v), weigh(v), "hair"))
     for sx, dz, w, t1 in ((0.030, -0.018, 0.030, 0.92), (-0.032, -0.012, 0.028, 0.88), (0.002, -0.034, 0.030, 0.97), (0.022, 0.022, 0.026, 0.86), (-0.024, 0.020, 0.026, 0.94)):
         t = np.linspace(0.10, t1, 11)

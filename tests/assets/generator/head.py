@@ -1,6 +1,7 @@
 """The head: a grid in azimuth and elevation with edge loops around eyes and mouth, shot onto a distance field."""
 import numpy as np
-from maths import Mesh, average, ball, bump, cone, ellipsoid, gradient, join, length, neighbours, project, ramp, shoot, smooth, spline, unit, vec
+from maths import Mesh, average, ball, cone, ellipsoid, gradient, join, neighbours, shoot, spline, unit, vec
+from parts import tube
 
 EYE = vec(0.0525, 1.402, 0.0742)          # left eyeball
 EYE_R = 0.0420
@@ -247,9 +248,7 @@ def build():
     h.inner = np.zeros(len(h.v), bool)                       # mouth lining
     for x in bag + [k1]:
         h.inner[x] = h.inner[right[x]] = True
-    az, s = np.zeros(len(h.v)), np.zeros(len(h.v))
-    a, e = angles(h.v)
-    h.az, h.el = a, e
+    h.az, h.el = angles(h.v)
     return h
 
 
@@ -293,21 +292,6 @@ def eyeball(side=1, rings=9, seg=20):
             m.f[-seg:] = [q[::-1] for q in m.f[-seg:]]
         prev = ring
     return np.array(m.v), np.array(m.f), np.array(uv)
-
-
-def tube(path, widths, heights, side, up, seg=8, closed_ends=True, tag="x"):
-    """Loft along a path with elliptic sections; side and up are per-point frames."""
-    m = Mesh()
-    rings = []
-    ang = np.arange(seg) * 2 * np.pi / seg
-    for p, w, h, s, u in zip(path, widths, heights, side, up):
-        rings.append(m.ring([p + s * (w * np.cos(a)) + u * (h * np.sin(a)) for a in ang]))
-    for a, b in zip(rings[:-1], rings[1:]):
-        m.bridge(a, b, tag)
-    if closed_ends:
-        m.cap(rings[0][::-1], path[0], tag)
-        m.cap(rings[-1], path[-1], tag)
-    return np.array(m.v), np.array(m.f), rings
 
 
 def brow(side=1):
@@ -419,7 +403,6 @@ def tongue():
     up = unit(np.cross(tan, side))
     v, f, _ = tube(p, w, h, side, up, 12)
     # a groove along the middle
-    top = up[0][1] > 0
     v[:, 1] -= 0.0016 * np.exp(-(v[:, 0] / 0.005) ** 2) * (v[:, 1] > MOUTH_Y - 0.0125)
     return v, f
 

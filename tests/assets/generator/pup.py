@@ -1,14 +1,12 @@
 """Pup: a small four-legged friend; one tube from tail to nose with legs drawn out of it."""
 import numpy as np
-import clothes
-import gltf
-import head
-import mira
+import export
 import textures
 import weights
-from clips import Clip, Pose, wave
-from clothes import Part, outward
-from maths import Mesh, average, ball, bump, cone, ellipsoid, euler, join, length, neighbours, normals, project, qmul, quat, ramp, shoot, smooth, spline, subdivide, unit, vec
+from clips import Clip, wave
+from maths import (Mesh, average, ball, cone, ellipsoid, euler, join, length, neighbours, project, qmul, quat, ramp,
+                   shoot, smooth, spline, subdivide, unit, vec)
+from parts import Part, near, outward, tube
 from skeleton import Skeleton
 
 X, Y, Z = vec(1, 0, 0), vec(0, 1, 0), vec(0, 0, 1)
@@ -176,7 +174,7 @@ def flat(material, v, f, w, kind):
 def coat():
     """Left half: the body from the side; right half: the face from the front."""
     n = 512
-    u, v = textures._field(n)
+    u, v = textures.field(n)
     tan, cream = np.array((0.86, 0.58, 0.34)), (0.99, 0.93, 0.83)
     img = np.ones((n, n, 3)) * tan
     z, y = u / 0.5 * 0.70 - 0.30, 0.54 - 0.54 * v
@@ -191,7 +189,7 @@ def coat():
     front = ramp(r, 1.04, 0.96)
     front = np.maximum(front, ramp(np.abs(x) - (0.009 + 0.016 * smooth((y - 0.43) / 0.06) * ramp(y, 0.525, 0.49)), 0.002, -0.002) * ramp(y, 0.522, 0.512))
     k = np.where(u < 0.5, side, front)
-    img = textures._mix(img, cream, k)
+    img = textures.mix(img, cream, k)
     return textures.png(img)
 
 
@@ -202,7 +200,6 @@ MATERIALS = {"fur": ("#FFFFFF", 0.9, "coat"), "cream": ("#FBEBD2", 0.9, None), "
 def parts(sk):
     v, f, tag = body()
     w = skin_weights(v, f, sk)
-    c = v[f].mean(1)
     uv = np.stack([0.5 * (v[:, 2] + 0.30) / 0.70, (0.54 - v[:, 1]) / 0.54], 1)[f]
     brow = (tag == "head") & (v[f][:, :, 2].min(1) > 0.185)  # the face is painted from the front
     uv[brow] = np.stack([0.5 + 0.5 * (v[:, 0] + 0.13) / 0.26, (0.56 - v[:, 1]) / 0.26], 1)[f[brow]]
@@ -223,7 +220,7 @@ def parts(sk):
         side_v = unit(Z - tan * tan[:, 2:3])
         up = np.cross(tan, side_v)
         k = np.interp(t, (0, 0.2, 0.5, 0.8, 0.95, 1), (0.55, 0.8, 1, 0.95, 0.55, 0.2))
-        tv, tf, _ = head.tube(q, 0.040 * k, 0.011 * np.maximum(k, 0.4), side_v, up, 10)
+        tv, tf, _ = tube(q, 0.040 * k, 0.011 * np.maximum(k, 0.4), side_v, up, 10)
         j = [f"{side}Ear{i}" for i in (1, 2, 3)]
         d = np.argmin(length(tv[:, None] - q[None]), axis=1) / 11.0
         tt = np.interp(d, (0, 0.18, 0.42, 0.68, 1), (-0.5, 0, 1, 2, 3))
@@ -237,7 +234,7 @@ def parts(sk):
     hit = shoot(field, q * (1, 1, 0) + vec(0, 0, 0.25), np.tile(Z, (15, 1)), 0.2)
     tan = unit(np.gradient(hit, axis=0))
     up = unit(np.cross(Z, tan))
-    mv, mf, _ = head.tube(hit + (0, 0, 0.0004), np.full(15, 0.0022), np.full(15, 0.0022), up, np.cross(tan, up), 6)
+    mv, mf, _ = tube(hit + (0, 0, 0.0004), np.full(15, 0.0022), np.full(15, 0.0022), up, np.cross(tan, up), 6)
     out.append(flat("nose", mv, mf, weights.rigid(len(mv), sk, "head"), "mouth"))
     # collar with a tag
     cc, ax = vec(0, 0.362, 0.152), unit(vec(0, 0.72, 0.62))
@@ -252,10 +249,10 @@ def parts(sk):
     for a, b in zip(rings, rings[1:] + rings[:1]):
         m.bridge(a, b, "collar")
     cv, cf = np.array(m.v), np.array(m.f)
-    out.append(flat("collar", cv, cf, clothes.near(cv, v, w), "collar"))
+    out.append(flat("collar", cv, cf, near(cv, v, w), "collar"))
     k = int(np.argmax(pts[:, 2]))
     tv, tf = sphere(pts[k] + dirs[k] * 0.010 - ax * 0.018, 0.0145, 12, 8, (1, 1, 0.4))
-    out.append(flat("gold", tv, tf, np.tile(clothes.near(pts[k:k + 1], v, w), (len(tv), 1)), "tag"))
+    out.append(flat("gold", tv, tf, np.tile(near(pts[k:k + 1], v, w), (len(tv), 1)), "tag"))
     return out
 
 
@@ -370,7 +367,6 @@ def jump(p, t, u):
 
 
 def make():
-    import rigfile
     sk = bones()
     ps = parts(sk)
     L, R, F, H = "left", "right", "Front", "Hind"
@@ -378,7 +374,7 @@ def make():
              gait("Walk", sk, 24, 0.42, 0.66, 0.045, {(L, H): 0.0, (L, F): 0.75, (R, H): 0.5, (R, F): 0.25}, walk_body),
              gait("Run", sk, 13, 1.15, 0.36, 0.070, {(L, H): 0.0, (R, H): 0.90, (L, F): 0.52, (R, F): 0.42}, run_body),
              Clip("Jump", sk, 38 / 30, False, jump)]
-    glb = mira.pack("Pup", MATERIALS, sk, ps, [], clips, {"coat": coat()})
+    glb = export.pack("Pup", MATERIALS, sk, ps, [], clips, {"coat": coat()})
     rig = {"sinew_rig": 1, "source": "pup.glb", "unit_m": 1.0,
            "extras": [{"type": "jiggle", "name": "belly", "joint": "spine", "radius_m": 0.10, "frequency_hz": 4.0, "damping_ratio": 0.25, "amount": 0.8}],
            "springs": [{"name": n, "joints": [{"node": j, "hitRadius": 0.01, "stiffness": k, "gravityPower": g, "gravityDir": [0, -1, 0], "dragForce": 0.4} for j in js], "colliders": []}

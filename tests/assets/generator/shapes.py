@@ -2,7 +2,7 @@
 import numpy as np
 import head
 from head import EYE, EYE_R, LID, MOUTH_W, MOUTH_Y, LIP_Z, SMILE
-from maths import bump, length, qmat, quat, ramp, smooth, unit, vec
+from maths import bump, length, qmat, quat, ramp, unit, vec
 
 ARKIT = ("browDownLeft browDownRight browInnerUp browOuterUpLeft browOuterUpRight cheekPuff cheekSquintLeft cheekSquintRight "
          "eyeBlinkLeft eyeBlinkRight eyeLookDownLeft eyeLookDownRight eyeLookInLeft eyeLookInRight eyeLookOutLeft eyeLookOutRight "
@@ -227,9 +227,7 @@ def apply(sk, h, parts):
     by = {}
     for p in parts:
         by.setdefault(p.kind, []).append(p)
-    skin = by["head"][0]
     h.normal = normals(h.v, h.f)
-    jaw = skin.w[:, sk.index["jaw"]] + skin.w[:, sk.index["chin"]]
     f = Face(h, h.jaw)
     f.ring_eye = np.full(len(h.v), 99)
     for side in ("left", "right"):
@@ -354,7 +352,6 @@ def _variants(p):
         side = np.sign(x)
         k = near((0.075, 1.352, 0.062), 0.040) * ramp(ax, 0, 0.03)
         still = 0 if p.kind.endswith(("Eyeball", "Lash")) or p.kind in ("teethUp", "teethLow", "tongue") else 1
-        rim = np.ones(len(v))
         out = np.stack([side * k, -0.25 * k, 0.35 * k], 1) * still
         lo = ramp(y, 1.385, 1.335) * ramp(z, -0.06, 0.02) * ramp(y, 1.23, 1.28)
         D["faceRound"] = out * 0.012

@@ -18,7 +18,7 @@ class Stage:
 
     def __init__(self, path, size):
         bpy.ops.wm.read_factory_settings(use_empty=True)
-        self.m = m = Model(path)
+        self.m = Model(path)
         sc = self.scene = bpy.context.scene
         sc.render.engine = "BLENDER_WORKBENCH"
         sc.render.resolution_x = sc.render.resolution_y = size
@@ -224,7 +224,19 @@ def side(folder, out):
     clips(folder, out, "bolt", (0, 0.48, 0), 1.15)
 
 
-SHEETS = {"turntable": turntable, "clips": clips, "shapes": shapes, "expressions": expressions, "motion": motion, "wire": wire, "side": side}
+def portrait(folder, out):
+    """The three together, for the README."""
+    shots = []
+    for name, clip, t, az, el, centre, scale in (("mira", "Wave", 1.0, -18, 6, (0, 0.84, 0), 1.8), ("mira", "Idle", 0.6, 22, 3, (0, 1.37, 0), 0.5),
+                                                 ("pup", "Idle", 2.6, 32, 10, (0, 0.27, 0), 0.72), ("bolt", "Wave", 0.9, -22, 6, (0, 0.44, 0), 1.05)):
+        s = Stage(os.path.join(folder, name + ".glb"), 300)
+        s.shots = shots
+        s.pose(clip, t)
+        s.shot(az, el, centre, scale, out)
+    s.sheet(os.path.join(out, "portrait.png"), 4)
+
+
+SHEETS = {"portrait": portrait, "turntable": turntable, "clips": clips, "shapes": shapes, "expressions": expressions, "motion": motion, "wire": wire, "side": side}
 
 if __name__ == "__main__":
     argv = sys.argv[sys.argv.index("--") + 1:]

@@ -1,7 +1,7 @@
 """Skin weights: each vertex starts with the joint it lies at, then weights spread along the surface."""
 import numpy as np
 from maths import average, bump, length, neighbours, ramp, unit
-from skeleton import FINGERS, finger_joints, finger_places
+from skeleton import finger_joints, finger_places
 
 
 def spread(v, f, tags, sk):
@@ -9,7 +9,6 @@ def spread(v, f, tags, sk):
     n, w = len(v), np.zeros((len(v), len(sk)))
     side = np.where(v[:, 0] >= 0, "left", "right")
     x, y, z = np.abs(v[:, 0]), v[:, 1], v[:, 2]
-    at = sk.at
     for i in range(n):
         s, t = side[i], tags[i]
         if t.startswith("finger"):
