@@ -229,7 +229,7 @@ def portrait(folder, out):
     shots = []
     for name, clip, t, az, el, centre, scale in (("mira", "Wave", 1.0, -18, 6, (0, 0.84, 0), 1.8), ("mira", "Idle", 0.6, 22, 3, (0, 1.37, 0), 0.5),
                                                  ("pup", "Idle", 2.6, 32, 10, (0, 0.27, 0), 0.72), ("bolt", "Wave", 0.9, -22, 6, (0, 0.44, 0), 1.05)):
-        s = Stage(os.path.join(folder, name + ".glb"), 300)
+        s = Stage(os.path.join(folder, name + ".glb"), 270)
         s.shots = shots
         s.pose(clip, t)
         s.shot(az, el, centre, scale, out)
