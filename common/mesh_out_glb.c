@@ -12,7 +12,7 @@
 // Layout of the binary chunk, each a buffer view of its own:
 //   0 positions of frame 0 · 1 normals of frame 0 · 2 UVs · 3 indices of all parts · 4 times ·
 //   5 weights, frame_count rows · 6 position deltas of frames 1 .. · 7 normal deltas of frames 1 ..
-enum { VIEW_COUNT = 8 };
+enum { VIEW_COUNT = 8, MAGIC_GLTF = 0x46546c67, CHUNK_JSON = 0x4e4f534a, CHUNK_BIN = 0x004e4942 };
 enum glb_view { POSITIONS, NORMALS, UVS, INDICES, TIMES, WEIGHTS, DELTAS, NORMAL_DELTAS };
 
 struct glb {
@@ -333,14 +333,14 @@ static enum err write_file(struct glb *g, const char *path, struct fault *fault)
                          "%s would be larger than a GLB can be (4 GiB): record fewer frames", path);
     uint8_t *file = malloc(total);
     if (!file) return fault_set(fault, ERR_MEMORY, "no memory to write %s", path);
-    memcpy(file, "glTF", 4);
+    put_u32(file, MAGIC_GLTF);
     put_u32(file + 4, 2);
     put_u32(file + 8, total);
     put_u32(file + 12, g->json_used);
-    memcpy(file + 16, "JSON", 4);
+    put_u32(file + 16, CHUNK_JSON);
     memcpy(file + 20, g->json, g->json_used);
     put_u32(file + 20 + g->json_used, g->bin_bytes);
-    memcpy(file + 24 + g->json_used, "BIN", 4);
+    put_u32(file + 24 + g->json_used, CHUNK_BIN);
     memcpy(file + 28 + g->json_used, g->bin, g->bin_bytes);
     enum err e = file_write_atomic(path, file, total, fault);
     free(file);

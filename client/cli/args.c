@@ -54,33 +54,36 @@ static enum err take_operand(struct args *a, const char *text, struct fault *fau
     return ERR_OK;
 }
 
+// The option at argv[*i], and its value from behind '=' or the next argument.
+static enum err take_option(struct args *a, int argc, char **argv, int *i, struct fault *fault)
+{
+    const char *text = argv[*i];
+    size_t length = strcspn(text, "=");
+    const struct args_option *o = find(a, text, length);
+    if (!o)
+        return fault_set(fault, ERR_USAGE, "no option \"%.*s\"; see --help",
+                         length > 60 ? 60 : (int)length, text);
+    const char *value = text[length] ? text + length + 1 : NULL;
+    if (o->kind == ARGS_FLAG && value)
+        return fault_set(fault, ERR_USAGE, "%s takes no value", o->name);
+    if (o->kind != ARGS_FLAG && !value) {
+        value = ++*i < argc ? argv[*i] : NULL;
+        if (!value) return fault_set(fault, ERR_USAGE, "%s wants a value; see --help", o->name);
+    }
+    return take(o, value, fault);
+}
+
 enum err args_read(struct args *a, int argc, char **argv, struct fault *fault)
 {
     bool options = true;
     for (int i = 1; i < argc; i++) {
-        enum err e;
-        const char *text = argv[i];
-        if (options && strcmp(text, "--") == 0) {
+        enum err e = ERR_OK;
+        if (options && strcmp(argv[i], "--") == 0)
             options = false;
-            continue;
-        }
-        if (!options || text[0] != '-' || !text[1]) {
-            e = take_operand(a, text, fault);
-            if (e) return e;
-            continue;
-        }
-        size_t length = strcspn(text, "=");
-        const struct args_option *o = find(a, text, length);
-        if (!o)
-            return fault_set(fault, ERR_USAGE, "no option \"%.*s\"; see --help",
-                             length > 60 ? 60 : (int)length, text);
-        const char *value = text[length] ? text + length + 1 : NULL;
-        if (o->kind == ARGS_FLAG && value)
-            return fault_set(fault, ERR_USAGE, "%s takes no value", o->name);
-        if (o->kind != ARGS_FLAG && !value) value = ++i < argc ? argv[i] : NULL;
-        if (o->kind != ARGS_FLAG && !value)
-            return fault_set(fault, ERR_USAGE, "%s wants a value; see --help", o->name);
-        e = take(o, value, fault);
+        else if (options && argv[i][0] == '-' && argv[i][1])
+            e = take_option(a, argc, argv, &i, fault);
+        else
+            e = take_operand(a, argv[i], fault);
         if (e) return e;
     }
     if (a->url) return ERR_OK;

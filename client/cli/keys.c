@@ -72,7 +72,7 @@ bool keys_step(struct keys *k, struct sinew_client *client)
     float move[2] = {
         (float)(k->held_until_us[RIGHT] > now_us) - (float)(k->held_until_us[LEFT] > now_us),
         (float)(k->held_until_us[FORWARD] > now_us) - (float)(k->held_until_us[BACK] > now_us)};
-    if (memcmp(move, k->move, sizeof move) == 0) return true;
+    if (move[0] == k->move[0] && move[1] == k->move[1]) return true;
     memcpy(k->move, move, sizeof move);
     struct sinew_control control = {.struct_size = sizeof control, .fields = SINEW_CONTROL_MOVE};
     memcpy(control.move, move, sizeof move);

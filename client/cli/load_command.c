@@ -360,6 +360,24 @@ static void print_lines(const struct load_run *r, const struct totals *t)
         }
 }
 
+static enum err load_run(struct load_run *r, struct totals *t, struct sinew_options *options,
+                         struct fault *fault)
+{
+    enum err e = join_all(r, options, fault);
+    if (e) return e;
+    add_up(r, measure(r), t);
+    if (r->options->json)
+        print_json(r, t);
+    else
+        print_lines(r, t);
+    if (t->failed == 0) return ERR_OK;
+    const char *why = "";
+    for (size_t i = 0; i < r->opened && !why[0]; i++)
+        why = r->sessions[i].why;
+    return fault_set(fault, ERR_IO, "%zu of %zu sessions failed: %.150s", t->failed, r->count,
+                     why[0] ? why : "not joined in time");
+}
+
 static enum err load(const struct load *o, struct sinew_options *options, struct fault *fault)
 {
     struct load_run r = {.options = o, .count = (size_t)o->clients};
@@ -370,18 +388,11 @@ static enum err load(const struct load *o, struct sinew_options *options, struct
     options->decode = o->decode;
     options->playout = SINEW_PLAY_NEWEST;
     options->on_frame = on_frame;
-    enum err e = t && r.sessions && r.waits ? join_all(&r, options, fault)
-                                            : fault_set(fault, ERR_MEMORY, "no memory");
-    if (e == ERR_OK) {
-        add_up(&r, measure(&r), t);
-        if (o->json)
-            print_json(&r, t);
-        else
-            print_lines(&r, t);
-        if (t->failed)
-            e = fault_set(fault, ERR_IO, "%zu of %zu sessions failed: %.150s", t->failed, r.count,
-                          r.sessions[r.opened - 1].why);
-    }
+    enum err e = ERR_MEMORY;
+    if (t && r.sessions && r.waits)
+        e = load_run(&r, t, options, fault);
+    else
+        (void)fault_set(fault, e, "no memory for %zu sessions", r.count);
     for (size_t i = 0; i < r.opened; i++)
         sinew_close(r.sessions[i].client);
     free(r.sessions);

@@ -121,7 +121,7 @@ static enum err take_frame(struct tape *t, struct run *r, struct fault *fault)
     if (a.surface != t->surface)
         return fault_set(fault, ERR_STALE, "the model was changed while it was recorded: again");
     size_t bytes = (size_t)t->vertex_count * 3 * sizeof(float);
-    float *positions = malloc(bytes), *normals = malloc(bytes);
+    float *positions = malloc(bytes + 4), *normals = malloc(bytes + 4);
     if (!positions || !normals ||
         sinew_gather(r->client, a.actor, positions, normals) != SINEW_OK) {
         free(positions);
@@ -224,21 +224,24 @@ static enum err write_glb(const struct tape *t, const char *name, const char *pa
     return mesh_out_glb(path, &clip, fault);
 }
 
+static enum err write_tape(const struct tape *t, const char *name, const char *path,
+                           struct fault *fault)
+{
+    if (has_ending(path, ".glb")) return write_glb(t, name, path, fault);
+    if (has_ending(path, ".pc2")) return write_pc2(t, path, fault);
+    return write_obj(t, t->frame_count - 1, path, fault);
+}
+
 static enum err record(const struct record *o, struct sinew_options *options, struct fault *fault)
 {
     struct run r = {0};
     struct tape *t = calloc(1, sizeof *t);
+    if (!t) return fault_set(fault, ERR_MEMORY, "no memory for a recording");
     options->playout = SINEW_PLAY_EVERY;
     options->quality.detail = 1;
-    enum err e = t ? run_open(&r, options, o->script, NULL, fault)
-                   : fault_set(fault, ERR_MEMORY, "no memory for a recording");
+    enum err e = run_open(&r, options, o->script, NULL, fault);
     if (e == ERR_OK) e = tape_run(t, &r, o, fault);
-    if (e == ERR_OK && has_ending(o->out, ".glb"))
-        e = write_glb(t, r.character, o->out, fault);
-    else if (e == ERR_OK && has_ending(o->out, ".pc2"))
-        e = write_pc2(t, o->out, fault);
-    else if (e == ERR_OK)
-        e = write_obj(t, t->frame_count - 1, o->out, fault);
+    if (e == ERR_OK) e = write_tape(t, r.character, o->out, fault);
     run_clear_progress(&r);
     if (e == ERR_OK)
         (void)printf("%s: %u frames of %u vertices, %.2f s\n", o->out, t->frame_count,
@@ -262,9 +265,10 @@ static int run(int argc, char **argv)
     struct sinew_options options;
     args_connect_options(&o.connect, rows + 4);
     enum err e = args_read(&args, argc, argv, &fault);
-    if (e == ERR_OK && !o.out) e = fault_set(&fault, ERR_USAGE, "-o OUT is missing; see --help");
-    if (e == ERR_OK && !has_ending(o.out, ".glb") && !has_ending(o.out, ".pc2") &&
-        !has_ending(o.out, ".obj"))
+    if (e == ERR_OK && !o.out)
+        e = fault_set(&fault, ERR_USAGE, "-o OUT is missing; see --help");
+    else if (e == ERR_OK && !has_ending(o.out, ".glb") && !has_ending(o.out, ".pc2") &&
+             !has_ending(o.out, ".obj"))
         e = fault_set(&fault, ERR_USAGE, "-o OUT ends in .glb, .pc2 or .obj");
     if (e == ERR_OK && o.frames > FRAMES_MAX)
         e = fault_set(&fault, ERR_USAGE, "--frames goes to %d", FRAMES_MAX);

@@ -18,7 +18,7 @@ static bool read_floats(const cJSON *json, float *out, int count)
 {
     const cJSON *item = cJSON_IsArray(json) ? json->child : NULL;
     for (int i = 0; i < count; i++, item = item->next) {
-        if (!cJSON_IsNumber(item) || !isfinite((float)item->valuedouble)) return false;
+        if (!item || !cJSON_IsNumber(item) || !isfinite((float)item->valuedouble)) return false;
         out[i] = (float)item->valuedouble;
     }
     return item == NULL;
@@ -347,33 +347,47 @@ static enum err read_hand(const cJSON *json, struct sinew_hand *to, struct fault
     return fine ? ERR_OK : bad(fault, json->string, "fingers have curl and splay, 5 numbers each");
 }
 
+struct sensor {
+    struct sinew_sensor out;
+    struct sinew_device devices[INPUT_DEVICES_MAX];
+    struct sinew_hand hands[2];
+};
+
+static enum err read_sensor_group(const cJSON *group, struct sensor *to, struct fault *fault)
+{
+    bool fingers = strcmp(group->string, "fingers") == 0;
+    const cJSON *item;
+    enum err e = ERR_OK;
+    if (!fingers && strcmp(group->string, "devices") != 0)
+        return bad(fault, group->string, "unknown; sensor has devices, fingers");
+    if (!cJSON_IsObject(group)) return bad(fault, group->string, "must be an object by name");
+    cJSON_ArrayForEach(item, group)
+    {
+        if (e) return e;
+        if (fingers ? to->out.hand_count == 2 : to->out.device_count == INPUT_DEVICES_MAX)
+            return bad(fault, group->string, "too many");
+        if (fingers)
+            e = read_hand(item, &to->hands[to->out.hand_count++], fault);
+        else
+            e = read_device(item, &to->devices[to->out.device_count++], fault);
+    }
+    return e;
+}
+
 static enum err do_sensor(struct sinew_client *c, const cJSON *json, uint32_t *sequence,
                           struct fault *fault)
 {
-    struct sinew_device devices[INPUT_DEVICES_MAX];
-    struct sinew_hand hands[2];
-    struct sinew_sensor sensor = {.struct_size = sizeof sensor, .devices = devices, .hands = hands};
-    const cJSON *group, *item;
+    struct sensor sensor = {.out = {.struct_size = sizeof sensor.out}};
+    const cJSON *group;
     cJSON_ArrayForEach(group, json)
     {
-        bool fingers = strcmp(group->string, "fingers") == 0;
-        if (!fingers && strcmp(group->string, "devices") != 0)
-            return bad(fault, group->string, "unknown; sensor has devices, fingers");
-        cJSON_ArrayForEach(item, group)
-        {
-            enum err e = ERR_OK;
-            if (!item->string ||
-                (fingers ? sensor.hand_count == 2 : sensor.device_count == INPUT_DEVICES_MAX))
-                return bad(fault, group->string, "an object by name, and not too many");
-            if (fingers)
-                e = read_hand(item, &hands[sensor.hand_count++], fault);
-            else
-                e = read_device(item, &devices[sensor.device_count++], fault);
-            if (e) return e;
-        }
+        enum err e = read_sensor_group(group, &sensor, fault);
+        if (e) return e;
     }
+    sensor.out.devices = sensor.devices;
+    sensor.out.hands = sensor.hands;
     if (!c) return ERR_OK;
-    return from_result(sinew_send_sensor(c, &sensor, sequence), "sensor", fault);
+    return from_result(sinew_send_sensor(c, &sensor.out, sequence), "sensor", fault);
 }
 
 // ---- one for all ----

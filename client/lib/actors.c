@@ -18,6 +18,7 @@ struct actor *actors_find(const struct actors *a, uint32_t id)
 
 struct actors_slot *actors_slot_at(const struct actor *a, uint32_t i)
 {
+    CHECK(a->slot_capacity > 0);
     return &a->slots[(a->slot_first + i) % a->slot_capacity];
 }
 
@@ -94,9 +95,9 @@ void actors_remove(struct sinew_client *c, uint32_t index)
 {
     struct actors *all = &c->actors;
     actor_free(c, all->items[index]);
-    memmove(all->items + index, all->items + index + 1,
-            (all->count - index - 1) * sizeof *all->items);
     all->count--;
+    for (uint32_t i = index; i < all->count; i++) // in order of arrival, as handed out
+        all->items[i] = all->items[i + 1];
 }
 
 void actors_free(struct sinew_client *c)
@@ -324,10 +325,12 @@ enum err actors_on_appearance(struct sinew_client *c, const struct message *m)
 
 // ---- frames ----
 
-static bool same_grid(const struct surface_grid *a, const struct surface_grid *b)
+bool actors_same_grid(const struct surface_grid *a, const struct surface_grid *b)
 {
-    return memcmp(a->origin, b->origin, sizeof a->origin) == 0 &&
-           memcmp(&a->step, &b->step, sizeof a->step) == 0 && a->bits == b->bits;
+    bool same = a->step == b->step && a->bits == b->bits;
+    for (int k = 0; k < 3; k++)
+        same = same && a->origin[k] == b->origin[k];
+    return same;
 }
 
 // The anchors of the frame's detail, cleared when its grid is another one.
@@ -348,7 +351,7 @@ static struct actors_detail *detail_for(struct sinew_client *c, struct actor *a,
         surface_anchors_init(&d->anchors, d->memory, f->vertex_count);
         d->grid = *grid;
     }
-    if (!same_grid(&d->grid, grid)) {
+    if (!actors_same_grid(&d->grid, grid)) {
         surface_anchors_clear(&d->anchors);
         d->grid = *grid;
     }

@@ -96,5 +96,6 @@ void actors_remove(struct sinew_client *c, uint32_t index); // of a gone actor, 
 void actors_drop_slots(struct sinew_client *c, struct actor *a);
 void actors_materials_free(struct sinew_client *c, struct actor_materials *m);
 struct actors_slot *actors_slot_at(const struct actor *a, uint32_t i); // 0: the oldest
+bool actors_same_grid(const struct surface_grid *a, const struct surface_grid *b);
 void actors_pop_slot(struct actor *a);
 void actors_free(struct sinew_client *c);

@@ -39,7 +39,7 @@ struct session_reason { // why a connection ended
     char text[SINEW_TEXT_MAX];
 };
 
-enum { JOIN_TYPES = 4, ACK_ANCHORS_MAX = 32 };
+enum { JOIN_TYPES = 5, ACK_ANCHORS_MAX = 32 };
 
 struct session {
     enum session_phase phase;

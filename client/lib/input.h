@@ -42,8 +42,8 @@ int input_pose(struct sinew_client *c, const struct sinew_pose *in, uint32_t *se
 int input_place(struct sinew_client *c, const struct sinew_place *in, uint32_t *sequence);
 int input_values(struct sinew_client *c, uint8_t type, const struct sinew_value *in, size_t count,
                  uint32_t *sequence);
-int input_control(struct sinew_client *c, const struct sinew_control *in, uint32_t *sequence);
-int input_sensor(struct sinew_client *c, const struct sinew_sensor *in, uint32_t *sequence);
+int input_control(struct sinew_client *c, const struct sinew_control *from, uint32_t *sequence);
+int input_sensor(struct sinew_client *c, const struct sinew_sensor *from, uint32_t *sequence);
 
 // A frame of the own actor used inputs up to `sequence`. Microseconds since that one was sent, or
 // -1 when it is not a new one.

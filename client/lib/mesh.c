@@ -84,8 +84,8 @@ static enum err gather_attributes(const struct mesh_lod *full, struct mesh_lod *
     if (full->colors && !(l->colors = malloc(count * 4 + 4))) return ERR_MEMORY;
     for (size_t i = 0; i < count; i++) {
         uint32_t from = l->sources[i];
-        if (l->uvs) memcpy(l->uvs + i * 2, full->uvs + (size_t)from * 2, 8);
-        if (l->colors) memcpy(l->colors + i * 4, full->colors + (size_t)from * 4, 4);
+        if (full->uvs) memcpy(l->uvs + i * 2, full->uvs + (size_t)from * 2, 8);
+        if (full->colors) memcpy(l->colors + i * 4, full->colors + (size_t)from * 4, 4);
         l->sources[i] = full->sources[from];
     }
     return ERR_OK;

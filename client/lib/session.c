@@ -428,13 +428,14 @@ static enum err dispatch(struct sinew_client *c, const struct message *m, uint64
     }
 }
 
-static struct inbox_join *join_for(struct session *s, uint8_t type)
+// Which join collects the pieces of a type; -1: none, its messages are never long.
+static int join_of(uint8_t type)
 {
-    static const uint8_t types[JOIN_TYPES] = {MESSAGE_SURFACE, MESSAGE_FRAME, MESSAGE_APPEARANCE,
-                                              MESSAGE_CATALOGUE};
+    static const uint8_t types[JOIN_TYPES] = {MESSAGE_WELCOME, MESSAGE_SURFACE, MESSAGE_FRAME,
+                                              MESSAGE_APPEARANCE, MESSAGE_CATALOGUE};
     for (int i = 0; i < JOIN_TYPES; i++)
-        if (types[i] == type) return &s->joins[i];
-    return NULL;
+        if (types[i] == type) return i;
+    return -1;
 }
 
 static enum err grow_join(struct sinew_client *c, struct inbox_join *join)
@@ -454,10 +455,11 @@ static enum err grow_join(struct sinew_client *c, struct inbox_join *join)
 static enum err on_message(void *owner, const struct message *m)
 {
     struct sinew_client *c = owner;
-    struct inbox_join *join = join_for(&c->session, m->type);
+    int at = join_of(m->type);
     struct message whole = *m;
     enum err e = ERR_OK;
-    if (join) {
+    if (at >= 0) {
+        struct inbox_join *join = &c->session.joins[at];
         while ((e = inbox_join(join, m, &whole)) == ERR_MEMORY && grow_join(c, join) == ERR_OK)
             ;
         if (e == ERR_TRUNCATED) return ERR_OK;

@@ -166,8 +166,7 @@ static bool can_blend(const struct sinew_client *c, const struct actors_slot *fr
 {
     if (to->flags & FRAME_JUMP || from->lod != to->lod) return false;
     if (c->options.position_format == SINEW_POSITION_FLOAT3) return true;
-    return from->grid.step == to->grid.step && // one grid, or its numbers mean other things
-           memcmp(from->grid.origin, to->grid.origin, sizeof from->grid.origin) == 0;
+    return actors_same_grid(&from->grid, &to->grid); // or its numbers mean other things
 }
 
 // ---- what to show ----

@@ -566,6 +566,14 @@ const char *sinew_catalogue(struct sinew_client *c)
     return c ? c->catalogue : NULL;
 }
 
+static void shorten(char *text, size_t *length, const char *ending)
+{
+    size_t tail = strlen(ending);
+    if (*length <= tail || strcmp(text + *length - tail, ending) != 0) return;
+    *length -= tail - 1;
+    text[*length] = 0;
+}
+
 // eyeBlinkLeft, eye_blink_left and eyeBlink_L are one name: no case, no separators, and a side at
 // the end by its first letter.
 static void fold_name(const char *name, char out[SINEW_NAME_MAX])
@@ -574,8 +582,8 @@ static void fold_name(const char *name, char out[SINEW_NAME_MAX])
     for (; *name && n < SINEW_NAME_MAX - 1; name++)
         if (isalnum((unsigned char)*name)) out[n++] = (char)tolower((unsigned char)*name);
     out[n] = 0;
-    if (n > 4 && strcmp(out + n - 4, "left") == 0) out[n - 3] = 0;
-    if (n > 5 && strcmp(out + n - 5, "right") == 0) out[n - 4] = 0;
+    shorten(out, &n, "left");
+    shorten(out, &n, "right");
 }
 
 static int32_t find_alias(const cJSON *list, const char *name)
