@@ -20,8 +20,8 @@ _TABLE = [
     ("{}LowerArm", "{}UpperArm", (0.352, 1.168, -0.02)),
     ("{}Hand", "{}LowerArm", (0.552, 1.168, -0.012)),
     # face customisation
-    ("{}EyeCornerInner", "head", (0.027, 1.398, 0.112)),
-    ("{}EyeCornerOuter", "head", (0.082, 1.405, 0.098)),
+    ("{}EyeCornerInner", "head", (0.0275, 1.4035, 0.112)),
+    ("{}EyeCornerOuter", "head", (0.0800, 1.4135, 0.0985)),
     ("{}BrowInner", "head", (0.024, 1.462, 0.122)),
     ("{}BrowOuter", "head", (0.074, 1.466, 0.104)),
     ("{}MouthCorner", "head", (0.0245, 1.3405, 0.113)),

@@ -62,7 +62,7 @@ def spread(v, f, tags, sk):
 
 
 FACE_BONES = {                                               # reach in metres, strength at the joint
-    "{}EyeCornerInner": (0.017, 0.85), "{}EyeCornerOuter": (0.021, 0.85), "{}BrowInner": (0.026, 0.8),
+    "{}EyeCornerInner": (0.020, 0.85), "{}EyeCornerOuter": (0.026, 0.85), "{}BrowInner": (0.026, 0.8),
     "{}BrowOuter": (0.028, 0.8), "{}MouthCorner": (0.024, 0.85), "{}Cheek": (0.044, 0.75), "nose": (0.030, 0.9), "chin": (0.036, 0.85),
 }
 
