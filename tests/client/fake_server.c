@@ -47,9 +47,17 @@ static uint64_t now_us(void)
 
 static char folder[64], certificate[1024], key[1024];
 
+static void remove_folder(void)
+{
+    (void)unlink(certificate);
+    (void)unlink(key);
+    (void)rmdir(folder);
+}
+
 const char *fake_folder(void)
 {
     if (folder[0]) return folder;
+    CHECK(atexit(remove_folder) == 0);
     strcpy(folder, "/tmp/sinew_client_XXXXXX");
     CHECK(mkdtemp(folder) != NULL);
     static struct tls_cert_names names;

@@ -77,6 +77,7 @@ static void a_wrong_certificate_is_refused_for_good(void)
     EXPECT(join_with(server, other_certificate, NULL, "127.0.0.1") == SINEW_ERR_TLS);
     EXPECT(join_with(server, other_certificate, NULL, "localhost") == SINEW_ERR_TLS);
     fake_stop(server);
+    EXPECT(unlink(other_certificate) == 0 && unlink(other_key) == 0 && rmdir(other) == 0);
 }
 
 // ---- silence ----
