@@ -1,4 +1,5 @@
 #pragma once
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -27,10 +28,15 @@ struct builder {
     uint16_t *influence_slots;
     float *influence_weights;
     float *positions, *normals; // x y z, source order, base space
+    uint32_t *corner_counts;    // [vertex] scratch of topology_is_crowded
 };
 
 enum err builder_no_memory(struct builder *b); // records "the model needs more memory ..."
 uint32_t builder_text(struct builder *b, const char *text); // offset; 0 for "" or out of memory
+// More triangles around one vertex than any surface needs. What orders or simplifies triangles
+// looks at all of them for each: such a list is left as it is.
+bool topology_is_crowded(struct builder *b, const uint32_t *indices, size_t index_count,
+                         size_t vertex_count);
 #define BUILDER_ARRAY(b, type, count) POOL_ARRAY(&(b)->scene->pool, type, count)
 
 MUST_CHECK enum err compile_nodes(struct builder *b);      // nodes, bones

@@ -133,6 +133,19 @@ static void join_copies(const struct details *d, const struct model_part *p, boo
                                            streams, count);
 }
 
+// The simplifier joins what lies at one place, which in the rest pose may be much of the part.
+static bool part_is_crowded(struct details *d, const struct model_part *p)
+{
+    const size_t size3 = 3 * sizeof(float);
+    const uint32_t *indices = d->b->model.indices + p->index_first;
+    for (size_t k = 0; k < p->index_count; k++)
+        d->work[1][k] = indices[k] - p->vertex_first;
+    meshopt_generateShadowIndexBuffer(d->work[0], d->work[1], p->index_count,
+                                      d->positions + 3 * (size_t)p->vertex_first, p->vertex_count,
+                                      size3, size3);
+    return topology_is_crowded(d->b, d->work[0], p->index_count, p->vertex_count);
+}
+
 // Simplifies a triangle part into out; returns the index count. *error grows.
 static size_t simplify_part(struct details *d, const struct model_part *p, int level, uint32_t *out,
                             float *error)
@@ -141,8 +154,8 @@ static size_t simplify_part(struct details *d, const struct model_part *p, int l
     size_t count = p->index_count, stride = 3 * sizeof(float), left = count;
     size_t target = (size_t)((float)(count / 3) * levels[level].keep) * 3;
     float scale = meshopt_simplifyScale(at, p->vertex_count, stride), strayed = 0;
-    bool possible =
-        count > SMALL_PART_INDICES && scale > 0 && all_finite(at, 3 * (size_t)p->vertex_count);
+    bool possible = count > SMALL_PART_INDICES && scale > 0 &&
+                    all_finite(at, 3 * (size_t)p->vertex_count) && !part_is_crowded(d, p);
     for (int normals = 1; possible && normals >= 0 && left > target + target / 2; normals--) {
         join_copies(d, p, normals, d->work[0]);
         left = meshopt_simplify(out, d->work[0], count, at, p->vertex_count, stride, target,
@@ -154,8 +167,10 @@ static size_t simplify_part(struct details *d, const struct model_part *p, int l
         left = count;
         strayed = 0;
     }
-    meshopt_optimizeVertexCache(d->work[1], out, left, p->vertex_count);
-    memcpy(out, d->work[1], left * sizeof *out);
+    if (!topology_is_crowded(d->b, out, left, p->vertex_count)) {
+        meshopt_optimizeVertexCache(d->work[1], out, left, p->vertex_count);
+        memcpy(out, d->work[1], left * sizeof *out);
+    }
     *error = fmaxf(*error, strayed * scale);
     for (size_t k = 0; k < left; k++)
         out[k] += p->vertex_first;

@@ -48,10 +48,21 @@ static struct xform *rest_transforms(struct builder *b)
     return out;
 }
 
-static void copy_part_indices(const struct scene_primitive *p, const struct model_part *part,
-                              uint32_t *indices)
+bool topology_is_crowded(struct builder *b, const uint32_t *indices, size_t index_count,
+                         size_t vertex_count)
 {
-    if (p->topology == SCENE_TRIANGLES && p->index_count > 0)
+    enum { CORNERS_MAX = 512 };
+    memset(b->corner_counts, 0, vertex_count * sizeof *b->corner_counts);
+    for (size_t i = 0; i < index_count; i++)
+        if (++b->corner_counts[indices[i]] > CORNERS_MAX) return true;
+    return false;
+}
+
+static void copy_part_indices(struct builder *b, const struct scene_primitive *p,
+                              const struct model_part *part, uint32_t *indices)
+{
+    if (p->topology == SCENE_TRIANGLES && p->index_count > 0 &&
+        !topology_is_crowded(b, p->indices, p->index_count, p->vertex_count))
         meshopt_optimizeVertexCache(indices, p->indices, p->index_count, p->vertex_count);
     else if (p->index_count > 0)
         memcpy(indices, p->indices, p->index_count * sizeof *indices);
@@ -79,7 +90,9 @@ static enum err make_indices(struct builder *b)
         total += whole_triangles(b->primitive_of_part[i]->index_count);
     uint32_t *indices = BUILDER_ARRAY(b, uint32_t, total);
     struct xform *rest = rest_transforms(b);
-    if (!indices || !rest || total > UINT32_MAX / 2) return builder_no_memory(b);
+    b->corner_counts = BUILDER_ARRAY(b, uint32_t, b->model.vertex_lanes_count);
+    if (!indices || !rest || !b->corner_counts || total > UINT32_MAX / 2)
+        return builder_no_memory(b);
     uint32_t at = 0;
     for (size_t i = 0; i < b->model.parts_count; i++) {
         const struct scene_primitive *p = b->primitive_of_part[i];
@@ -88,7 +101,7 @@ static enum err make_indices(struct builder *b)
         part->index_count = p->index_count;
         if (p->topology == SCENE_TRIANGLES && part_is_mirrored(b, rest, part))
             part->flags |= MODEL_PART_FLIPPED;
-        copy_part_indices(p, part, indices + at);
+        copy_part_indices(b, p, part, indices + at);
         at += (uint32_t)whole_triangles(p->index_count);
     }
     b->model.indices = indices;
@@ -109,12 +122,39 @@ static int weld_order(const void *a, const void *b)
     return 0;
 }
 
+// One list of corners a place, of which every vertex there gets a copy when it turns (turn_map):
+// where a hostile file stacks its vertices, a weld takes this many and the next one begins.
+enum { STACKED = 16 };
+
+static void join_places(const struct weld_key *keys, size_t count, size_t largest, uint32_t *weld)
+{
+    size_t taken = 0;
+    for (size_t i = 0; i < count; i++) {
+        bool same = i > 0 && taken < largest &&
+                    memcmp(&keys[i], &keys[i - 1], offsetof(struct weld_key, vertex)) == 0;
+        weld[keys[i].vertex] = same ? weld[keys[i - 1].vertex] : keys[i].vertex;
+        taken = same ? taken + 1 : 1;
+    }
+}
+
+// sizes: [vertex] scratch of zeros.
+static bool is_stacked(const struct builder *b, const uint32_t *weld, uint32_t *sizes)
+{
+    uint64_t copies = 0, corners = b->model.indices_count;
+    for (size_t v = 0; v < b->model.vertex_lanes_count; v++)
+        sizes[weld[v]]++;
+    for (size_t i = 0; i < corners; i++)
+        copies += sizes[weld[b->model.indices[i]]];
+    return copies > STACKED * corners;
+}
+
 static enum err make_welds(struct builder *b)
 {
     size_t count = b->model.vertex_lanes_count;
+    uint32_t *sizes = BUILDER_ARRAY(b, uint32_t, count);
     struct weld_key *keys = BUILDER_ARRAY(b, struct weld_key, count);
     uint32_t *weld = BUILDER_ARRAY(b, uint32_t, count);
-    if (!keys || !weld) return builder_no_memory(b);
+    if (!keys || !weld || !sizes) return builder_no_memory(b);
     for (size_t i = 0; i < b->model.parts_count; i++) {
         const struct model_part *p = &b->parts[i];
         uint32_t space = p->flags & MODEL_PART_SKINNED ? (uint32_t)p->skin : p->node | 1u << 31;
@@ -127,10 +167,8 @@ static enum err make_welds(struct builder *b)
         }
     }
     qsort(keys, count, sizeof *keys, weld_order);
-    for (size_t i = 0; i < count; i++) {
-        bool same = i > 0 && memcmp(&keys[i], &keys[i - 1], offsetof(struct weld_key, vertex)) == 0;
-        weld[keys[i].vertex] = same ? weld[keys[i - 1].vertex] : keys[i].vertex;
-    }
+    join_places(keys, count, count, weld);
+    if (is_stacked(b, weld, sizes)) join_places(keys, count, STACKED, weld);
     b->model.weld = weld;
     b->model.weld_count = count;
     return ERR_OK;

@@ -1,5 +1,6 @@
 """sinewd's offline commands: usage, one-line errors, outputs."""
 import json
+import math
 import pathlib
 import struct
 import sys
@@ -49,6 +50,20 @@ def bar_gltf(folder, **changes):
     gltf.update(changes)
     path = folder / "bar.gltf"
     path.write_text(json.dumps(gltf))
+    return path
+
+
+def bare_glb(path, positions, **primitive):
+    """One primitive of nothing but positions."""
+    data = b"".join(struct.pack("<3f", *p) for p in positions)
+    text = json.dumps({
+        "asset": {"version": "2.0"}, "scenes": [{"nodes": [0]}], "nodes": [{"mesh": 0}],
+        "meshes": [{"primitives": [{"attributes": {"POSITION": 0}, **primitive}]}],
+        "accessors": [{"bufferView": 0, "componentType": 5126, "count": len(positions), "type": "VEC3"}],
+        "bufferViews": [{"buffer": 0, "byteLength": len(data)}], "buffers": [{"byteLength": len(data)}]}).encode()
+    text += b" " * (-len(text) % 4)
+    path.write_bytes(struct.pack("<4sIIII", b"glTF", 2, 28 + len(text) + len(data), len(text), 0x4E4F534A) + text +
+                     struct.pack("<II", len(data), 0x004E4942) + data)
     return path
 
 
@@ -196,6 +211,14 @@ class Sinewd(unittest.TestCase):
         positions, normals = self.floats(out), self.floats(self.folder / "f.normals")
         self.assertEqual(positions[:24], positions[48:])
         self.assertAlmostEqual(abs(normals[50]), 0.9923, 3)  # the bar's slope, from its triangles
+
+    def test_many_triangles_at_one_place_take_no_longer(self):
+        """A fan, and vertices stacked on one point: what is quadratic in them would take minutes."""
+        fan = [(math.cos(i / 50), math.sin(i / 50), i / 1e6) for i in range(200000)]
+        for name, positions, primitive in (("fan", fan, {"mode": 6}), ("stack", [(0, 0, 0)] * 200001, {})):
+            model = self.folder / (name + ".sinew")
+            self.works("bake", bare_glb(self.folder / (name + ".glb"), positions, **primitive), "-o", model)
+            self.works("eval", model, "-o", self.folder / "o")
 
     def test_rig_files(self):
         rig, out = self.folder / "bar.rig.json", self.folder / "o.sinew"
