@@ -1,0 +1,157 @@
+import * as THREE from 'three';
+import { connectSinew } from '../client/connect.js';
+import type { SinewClient, StateChange } from '../client/client.js';
+import type { Note, Quality } from '../proto/session.js';
+import type { SurfaceFrame, Topology } from '../decode/decoder.js';
+import { SinewMesh } from '../mesh/mesh.js';
+import type { TextureStore } from '../mesh/textures.js';
+import { ClipPlayer } from './clip_player.js';
+import { Meter } from './meter.js';
+
+// One session and what it shows: the own character, and in a shared scene the others.
+
+export interface PerformerOptions {
+  character: string; scene?: string; token?: string; quality: Quality; store: TextureStore;
+  showsOthers: boolean; // one performer of a page shows a scene's other characters
+  onState: (change: StateChange) => void;
+  onNote: (note: Note) => void;
+  onChange: () => void; // catalogue or size has come
+}
+
+const POSE_GAP_MS = 15; // the server takes 120 inputs a second at most
+const VIEWERS_EXTRA = 1;
+
+export class Performer {
+  readonly group = new THREE.Group();
+  readonly client: SinewClient;
+  readonly player = new ClipPlayer();
+  readonly meter: Meter;
+  readonly meshes = new Map<number, SinewMesh>();
+  state: StateChange = { state: 'idle' };
+  clips: string[] = [];
+  vertexCount = 0;
+  sized = false; // a frame has been drawn: its bounds are known
+  private readonly topologies = new Map<string, Topology>();
+  private ghosts: SinewMesh[] = []; // of the session before, until the new one shows something
+  private lastPose = 0;
+
+  constructor(readonly options: PerformerOptions) {
+    const { character, scene, token, store } = options;
+    const quality = options.showsOthers ? options.quality : { ...options.quality, characters_max: VIEWERS_EXTRA };
+    this.client = connectSinew({ character, scene, token, quality, hasTexture: (hash) => store.has(hash) });
+    this.meter = new Meter(this.client);
+    this.listen();
+  }
+
+  get character(): string { return this.client.welcome?.character ?? this.options.character; }
+  get own(): SinewMesh | undefined { return this.meshes.get(this.client.actor); }
+
+  play(clip: string): void {
+    this.player.start(clip);
+    this.options.onChange();
+  }
+
+  /** In the animation frame: sends the clip's time, uploads what has come. */
+  step(nowMs: number, seconds: number): void {
+    const time = this.player.step(seconds);
+    if (time !== null && nowMs - this.lastPose >= POSE_GAP_MS && this.client.state === 'open') {
+      this.lastPose = nowMs;
+      this.player.noteSent(this.client.pose({ clip: this.player.clip!, time_s: time }));
+    }
+    for (const mesh of this.meshes.values()) {
+      const frame = mesh.update();
+      if (frame) this.drawn(mesh, frame);
+    }
+  }
+
+  bounds(box: THREE.Box3): THREE.Box3 {
+    for (const mesh of this.meshes.values()) {
+      if (mesh.frame) box.union(mesh.bounds.clone().translate(this.group.position));
+    }
+    return box;
+  }
+
+  /** Metres to the model's unit; 0 before its surface has come. */
+  get unitM(): number {
+    const frame = this.own?.frame;
+    return frame ? this.topologies.get(`${frame.model}.${frame.modelVersion}`)?.unitM ?? 0 : 0;
+  }
+  /** Where the own character has gone, metres. */
+  whereabouts(): THREE.Vector3 | null {
+    const frame = this.own?.frame;
+    return frame ? new THREE.Vector3().fromArray(frame.translation).multiplyScalar(this.unitM) : null;
+  }
+
+  dispose(): void {
+    this.client.close();
+    for (const mesh of [...this.meshes.values(), ...this.ghosts]) mesh.dispose();
+    this.group.removeFromParent();
+  }
+
+  private listen(): void {
+    const c = this.client, o = this.options;
+    c.on('state', (change) => {
+      this.state = change;
+      o.onState(change);
+    });
+    c.on('notice', o.onNote);
+    c.on('error', o.onNote);
+    c.on('catalogue', ({ names }) => {
+      this.clips = names.clips ?? [];
+      o.onChange();
+    });
+    c.on('actor', (actor) => this.meet(actor.actor, actor.model, actor.modelVersion, actor.own));
+    c.on('gone', ({ actor }) => this.part(actor));
+    c.on('surface', (topology) => {
+      this.topologies.set(`${topology.model}.${topology.version}`, topology);
+      for (const a of c.actors.values()) this.meet(a.actor, a.model, a.modelVersion, a.own);
+    });
+    c.on('appearance', ({ actor, materials }) => this.meshes.get(actor)?.setAppearance(materials));
+    c.on('texture', ({ hash, mime, bytes }) => void o.store.add(hash, mime, bytes));
+    c.on('frame', (frame) => this.take(frame));
+  }
+
+  private meet(actor: number, model: number, version: number, own: boolean): void {
+    if (!own && !this.options.showsOthers) return;
+    const mesh = this.meshes.get(actor) ?? new SinewMesh(this.options.store, (frame) => this.client.recycle(frame));
+    if (!this.meshes.has(actor)) {
+      this.meshes.set(actor, mesh);
+      this.group.add(mesh);
+    }
+    const topology = this.topologies.get(`${model}.${version}`);
+    if (!topology) return;
+    if (own) this.vertexCount = topology.details[0]!.vertexCount;
+    if (mesh.hash !== topology.hash) mesh.setTopology(topology);
+    this.options.onChange();
+  }
+
+  private part(actor: number): void {
+    const mesh = this.meshes.get(actor);
+    if (!mesh) return;
+    this.meshes.delete(actor);
+    if (this.client.state === 'open') mesh.dispose();
+    else this.ghosts.push(mesh);
+  }
+
+  private take(frame: SurfaceFrame): void {
+    if (frame.actor === this.client.actor) {
+      this.meter.arrived(frame);
+      this.player.noteFrame(frame.inputSequence, frame.positions);
+    }
+    const mesh = this.meshes.get(frame.actor);
+    if (!mesh) return this.client.recycle(frame);
+    if (mesh.setFrame(frame) && frame.actor === this.client.actor) this.meter.unseen++;
+  }
+
+  private drawn(mesh: SinewMesh, frame: SurfaceFrame): void {
+    this.client.rendered(frame);
+    if (mesh !== this.own) return;
+    this.meter.drawn(frame);
+    for (const ghost of this.ghosts) ghost.dispose();
+    this.ghosts = [];
+    if (!this.sized) {
+      this.sized = true;
+      this.options.onChange();
+    }
+  }
+}
