@@ -57,7 +57,8 @@ void pace_age(struct pace *p, double age_s)
 static void go_down(struct pace *p, double seconds)
 {
     double carried = p->sent / seconds;
-    double hz = fmin(p->hz * fall, carried > 0 ? carried * fall : p->hz / 2);
+    // At most by half: in the first window a link drains what it held before.
+    double hz = fmax(fmin(p->hz, carried) * fall, p->hz / 2);
     p->hz = fmax(hz, fmin(PACE_HZ_MIN, p->asked_hz));
     p->ceiling_hz = fmax(carried, p->hz);
     p->good_windows = 0;
@@ -93,11 +94,13 @@ uint32_t pace_step(struct pace *p, uint64_t now_ns)
     p->blocked_windows = blocked ? p->blocked_windows + 1 : 0;
     // One gap is a stall: that the link is slow shows when it is busy again and again, or for long.
     bool slow = blocked && (p->blocked_runs >= BLOCKED_RUNS || p->blocked_windows > STALL_WINDOWS);
+    // On a slow link a frame takes its time, about a period, without any queue.
+    double bad_s = fmax(age_bad_s, 2 / p->hz), good_s = fmax(age_good_s, 1.2 / p->hz);
     double before_hz = p->hz;
     uint32_t before_coarser = p->coarser;
-    if (p->due > 0 && (slow || beyond > age_bad_s))
+    if (p->due > 0 && (slow || beyond > bad_s))
         go_down(p, seconds);
-    else if (p->due > 0 && p->blocked * 16 <= p->due && beyond < age_good_s)
+    else if (p->due > 0 && p->blocked * 16 <= p->due && beyond < good_s)
         go_up(p);
     // The least age is forgotten slowly: routes change, clocks drift.
     p->age_best_s *= 1.01;

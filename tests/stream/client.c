@@ -423,11 +423,33 @@ static void write_out(struct client *c)
     queue_compact(&c->out);
 }
 
+void client_slow(struct client *c, uint32_t bytes_per_s)
+{
+    int window = 128 * 1024; // below two of the loopback's 64 kB segments TCP itself stalls
+    c->bytes_per_s = bytes_per_s;
+    c->read_ns = clock_ns();
+    c->read_credit = 0;
+    (void)setsockopt(c->fd, SOL_SOCKET, SO_RCVBUF, &window, sizeof window);
+}
+
+static size_t may_read(struct client *c, size_t room)
+{
+    if (c->bytes_per_s == 0) return room;
+    uint64_t now_ns = clock_ns();
+    c->read_credit += (double)(now_ns - c->read_ns) * 1e-9 * c->bytes_per_s;
+    c->read_ns = now_ns;
+    if (c->read_credit > 16384) c->read_credit = 16384;
+    return c->read_credit < (double)room ? (size_t)c->read_credit : room;
+}
+
 static bool read_some(struct client *c)
 {
     struct queue *q = c->tls ? &c->cipher_in : &c->in;
     queue_compact(q);
-    ssize_t n = recv(c->fd, q->bytes + q->tail, queue_tail_space(q), 0);
+    size_t most = may_read(c, queue_tail_space(q));
+    if (most == 0) return false;
+    ssize_t n = recv(c->fd, q->bytes + q->tail, most, 0);
+    if (n > 0) c->read_credit -= (double)n;
     if (n > 0) {
         queue_grow_tail(q, (size_t)n);
         c->received_bytes += (uint64_t)n;

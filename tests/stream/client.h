@@ -45,6 +45,9 @@ struct client {
     int fd;
     enum client_kind kind;
     bool open, upgraded, eof, stalled, quiet; // quiet: no PONG, no ACK
+    uint32_t bytes_per_s;                     // a slow link: reads no more; 0: all there is
+    uint64_t read_ns;
+    double read_credit;
     struct tls_config *tls_config;
     struct tls *tls;
     struct queue cipher_in, out; // out: ciphertext or plain bytes to send
@@ -76,7 +79,9 @@ struct client {
 
 bool client_open(struct client *c, enum client_kind kind, uint16_t port);
 void client_close(struct client *c); // as a crash would
-void client_pump(struct client *c);  // reads and writes what goes without waiting
+// From now on a link of that rate, and a small window, so that the kernel hides little.
+void client_slow(struct client *c, uint32_t bytes_per_s);
+void client_pump(struct client *c); // reads and writes what goes without waiting
 
 // Queues bytes as they are (below WebSocket and envelopes).
 void client_send_bytes(struct client *c, const void *bytes, size_t size_bytes);

@@ -54,6 +54,46 @@ static void a_stalled_reader_costs_nobody_else_a_frame(void)
     world_close(&w);
 }
 
+// Runs `seconds` with ten ACKs each; the frames that came.
+static uint32_t run_acked(struct client *c, int seconds)
+{
+    uint32_t before = client_own(c)->frame_count;
+    for (int i = 0; i < seconds * 10; i++) {
+        world_run(&w, 100);
+        client_ack(c);
+    }
+    return client_own(c)->frame_count - before;
+}
+
+static double rate_now(void)
+{
+    struct hub_session_info info;
+    return hub_session_at(serve_hub(w.serve), 0, &info) ? info.rate_hz : 0;
+}
+
+static void the_rate_follows_the_link_down_and_back(void)
+{
+    static struct client c;
+    EXPECT(world_open(&w, model(), NULL));
+    EXPECT(world_join(&w, &c, CLIENT_NATIVE, &raw, 30));
+    client_slow(&c, 800 * 1000); // frames of 41 kB: 19 a second
+    (void)run_acked(&c, 2);
+    printf("  %.0f Hz after 2 s", rate_now());
+    EXPECT(rate_now() < 32);
+    uint32_t got = run_acked(&c, 4);
+    printf(", %u frames in the 4 s after, age p99 %.0f ms", got,
+           tally_percentiles(&world_counts(&w)->age).p99_s * 1e3);
+    EXPECT(got > 20 && got < 120);
+    EXPECT(client_note(&c, STREAM_RATE_LOWERED));
+    c.bytes_per_s = 0;
+    (void)run_acked(&c, 10);
+    printf(", %.0f Hz 10 s after the link was good again\n", rate_now());
+    EXPECT(rate_now() > 59);
+    EXPECT(client_note(&c, STREAM_RATE_RESTORED));
+    EXPECT(client_own(&c)->bad_count == 0);
+    world_close(&w);
+}
+
 static void half_a_second_of_stall_is_forgiven(void)
 {
     static struct client c;
@@ -153,6 +193,7 @@ int main(void)
 {
     if (model()) {
         RUN(a_stalled_reader_costs_nobody_else_a_frame);
+        RUN(the_rate_follows_the_link_down_and_back);
         RUN(half_a_second_of_stall_is_forgiven);
         RUN(input_is_shown_within_a_tick_or_two);
     } else {
