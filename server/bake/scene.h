@@ -97,8 +97,8 @@ struct scene_channel {
 
 struct scene_clip {
     const char *name;
-    float duration_s; // the last key of all its channels
-    bool loop;        // the rig file may say so; else true
+    float duration_s;       // the last key of all its channels
+    bool loop;              // the rig file may say so; else true
     uint32_t channel_count; // may be 0: clips keep the file's numbers
     struct scene_channel *channels;
 };

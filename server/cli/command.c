@@ -6,7 +6,7 @@
 #include "common/err.h"
 
 static const struct command *const commands[] = {&command_serve, &command_bake, &command_inspect,
-                                                &command_eval, &command_check_config};
+                                                 &command_eval, &command_check_config};
 enum { COMMAND_COUNT = sizeof commands / sizeof commands[0] };
 
 int command_fail(const char *name, const struct fault *fault)

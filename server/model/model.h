@@ -195,7 +195,8 @@ struct model_solve {
     uint32_t reserved;
     double radius; // s, or the divisor of r
 };
-enum { MODEL_CENTER_DOUBLES = 8 }; // rotation x y z w, translation x y z, unused
+enum { MODEL_DRIVER_JOINTS_MAX = 64 }; // of one solve
+enum { MODEL_CENTER_DOUBLES = 8 };     // rotation x y z w, translation x y z, unused
 struct model_driver_joint {
     uint32_t node, read;
     double weight, axis[3], per_unit; // per_unit scales a distance in file units
