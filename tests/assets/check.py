@@ -282,6 +282,16 @@ def mira(r, folder):
         s, share = slide(m, clip, (0, 0), soles, m.clips[clip]["extras"]["turn_deg_s"])
         r.say(s <= 0.020, f"{clip}: planted feet slide {s * 100:.2f} cm at most (soles down {share * 100:.0f} % of the time)")
     loops(r, m, rig)
+    most = {}
+    for clip, a in m.clips.items():
+        for c in a["channels"]:
+            name = m.nodes[c["target"]["node"]]["name"]
+            if c["target"]["path"] == "rotation" and clip != "RangeOfMotion" and name.endswith(("Foot", "LowerLeg", "LowerArm", "Hand")):
+                w = np.abs(m.accessor(a["samplers"][c["sampler"]]["output"])[:, 3]).min()
+                joint = name.replace("left", "").replace("right", "")
+                most[joint] = max(most.get(joint, 0), np.degrees(2 * np.arccos(min(w, 1))))
+    r.say(most["Foot"] < 85 and most["LowerLeg"] < 135 and most["Hand"] < 80 and most["LowerArm"] < 140,
+          "joints turn at most: " + ", ".join(f"{k} {v:.0f}°" for k, v in sorted(most.items())))
     for clip in m.clips:
         L = m.length(clip)
         lowest = min(m.pose(clip, k / 40 * L)[:, 1].min() for k in range(41))

@@ -116,8 +116,8 @@ class Pose:
         ca = np.clip((la * la + r * r - lb * lb) / (2 * la * r), -1, 1)
         knee = root + dirn * (la * ca) + pole * (la * np.sqrt(max(1 - ca * ca, 0)))
         tip = root + dirn * r
-        axis = np.cross(pole, dirn)                         # the knee's axis; X in the rest pose
-        axis = axis if axis[0] > 0 else -axis
+        axis = np.cross(pole, dirn)                         # the knee's axis; the parent's X in the rest pose
+        axis = axis if (axis * qrot(hq, X)).sum() > 0 else -axis
 
         def frame(line, axis):
             y = -unit(line)
