@@ -80,9 +80,28 @@ static bool write_all(int fd, const uint8_t *bytes, size_t size_bytes)
     return true;
 }
 
+bool file_is_special(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode);
+}
+
+// O_NONBLOCK: opening a FIFO that nobody reads must not hang; writing to it may wait.
+static enum err write_into(const char *path, const void *bytes, size_t size_bytes,
+                           struct fault *fault)
+{
+    int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    if (fd < 0) return fault_errno(fault, "write", path);
+    bool ok = fcntl(fd, F_SETFL, 0) == 0 && write_all(fd, bytes, size_bytes);
+    enum err e = ok ? ERR_OK : fault_errno(fault, "write", path);
+    (void)close(fd);
+    return e;
+}
+
 enum err file_write_atomic(const char *path, const void *bytes, size_t size_bytes,
                            struct fault *fault)
 {
+    if (file_is_special(path)) return write_into(path, bytes, size_bytes, fault);
     char temporary[4096];
     int length = snprintf(temporary, sizeof temporary, "%s.%ld.tmp", path, (long)getpid());
     if (length < 0 || (size_t)length >= sizeof temporary)

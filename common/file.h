@@ -1,4 +1,5 @@
 #pragma once
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -13,9 +14,12 @@ MUST_CHECK enum err file_read(const char *path, size_t max_bytes, uint8_t **byte
                               size_t *size_bytes, struct fault *fault);
 
 // Writes beside `path` and renames over it, so that a reader or a crash sees the old file or the
-// new one whole. The data is synced to disk first.
+// new one whole. The data is synced to disk first. Devices and pipes are written into.
 MUST_CHECK enum err file_write_atomic(const char *path, const void *bytes, size_t size_bytes,
                                       struct fault *fault);
+
+// Whether something other than a file or a folder is there: a device, a pipe, a socket.
+bool file_is_special(const char *path);
 
 // Joins the folder of `beside` with the relative `name` into `out`. ERR_DENIED for absolute
 // names, drive letters, schemes, or any `..` component: nothing outside the folder is ever read.

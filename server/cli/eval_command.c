@@ -297,8 +297,10 @@ static enum err write_bin(const struct evaluation *v, const char *path, struct f
     int length = snprintf(normals_path, sizeof normals_path, "%s.normals", path);
     if (length < 0 || (size_t)length >= sizeof normals_path)
         return fault_set(fault, ERR_LIMIT, "the path is too long: %.100s", path);
+    if (file_is_special(path)) return file_write_atomic(path, v->positions, bytes, fault);
     enum err e = file_write_atomic(normals_path, v->normals, bytes, fault);
     if (e == ERR_OK) e = file_write_atomic(path, v->positions, bytes, fault);
+    if (e != ERR_OK) (void)remove(normals_path);
     return e;
 }
 

@@ -1,3 +1,4 @@
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -44,9 +45,30 @@ static void what_was_written_is_read_back(void)
     EXPECT(file_write_atomic("/nonexistent/x", "a", 1, NULL) == ERR_IO);
 }
 
+// Renaming a file over /dev/null would take it from everybody.
+static void devices_and_pipes_are_written_into(void)
+{
+    char path[] = "/tmp/sinew_file_XXXXXX", text[8] = {0};
+    int fd = mkstemp(path);
+    struct stat st;
+    close(fd);
+    unlink(path);
+    EXPECT(mkfifo(path, 0600) == 0);
+    EXPECT(file_write_atomic(path, "hello", 5, NULL) == ERR_IO); // nobody reads: not waited for
+    fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    EXPECT(fd >= 0 && file_write_atomic(path, "hello", 5, NULL) == ERR_OK);
+    EXPECT(read(fd, text, sizeof text) == 5 && strcmp(text, "hello") == 0);
+    EXPECT(stat(path, &st) == 0 && S_ISFIFO(st.st_mode));
+    close(fd);
+    unlink(path);
+    EXPECT(file_is_special("/dev/null") && !file_is_special("/tmp") && !file_is_special(path));
+    EXPECT(!file_is_special("/dev/full") || file_write_atomic("/dev/full", "a", 1, NULL) == ERR_IO);
+}
+
 int main(void)
 {
     RUN(names_outside_the_folder_are_denied);
     RUN(what_was_written_is_read_back);
+    RUN(devices_and_pipes_are_written_into);
     TESTING_MAIN_END;
 }
