@@ -73,8 +73,9 @@ struct input_control {
     X(2, hand_r)                                                                                   \
     X(3, pelvis)                                                                                   \
     X(4, chest)                                                                                    \
-    X(5, shoulder_l) X(6, shoulder_r) X(7, elbow_l) X(8, elbow_r) X(9, knee_l) X(10, knee_r)       \
-        X(11, foot_l) X(12, foot_r)
+    X(5, shoulder_l)                                                                               \
+    X(6, shoulder_r)                                                                               \
+    X(7, elbow_l) X(8, elbow_r) X(9, knee_l) X(10, knee_r) X(11, foot_l) X(12, foot_r)
 enum input_device_id {
 #define X(id, name) INPUT_DEVICE_##name = (id),
     INPUT_DEVICE_MAP(X)
