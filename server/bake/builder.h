@@ -14,6 +14,7 @@ struct builder {
     struct scene *scene;
     const struct compile_settings *settings;
     struct fault *fault;
+    const char *place;  // what the running stage reads, for lines of faults
     struct model model; // tables filled so far
 
     char *text; // grows

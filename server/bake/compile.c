@@ -10,9 +10,9 @@
 enum err builder_no_memory(struct builder *b)
 {
     return fault_set(b->fault, ERR_LIMIT,
-                     "the model would need more than the %zu MiB its size allows: it repeats a "
-                     "mesh too often, or declares more than it holds",
-                     b->scene->pool.cap_bytes >> 20);
+                     "%s: the model would need more than the %zu MiB its size allows: it repeats "
+                     "a mesh too often, or declares more than it holds",
+                     b->place, b->scene->pool.cap_bytes >> 20);
 }
 
 uint32_t builder_text(struct builder *b, const char *text)
@@ -47,14 +47,21 @@ static enum err start_text(struct builder *b)
 enum err compile_scene(struct scene *scene, const struct compile_settings *settings,
                        uint8_t **bytes, size_t *size_bytes, struct fault *fault)
 {
-    static enum err (*const stages[])(struct builder *) = {
-        start_text,      compile_nodes,      compile_parts,   compile_topology,
-        compile_blocks,  compile_shapes,     compile_clips,   compile_base_pose,
-        compile_drivers, compile_appearance, compile_details, compile_info,
+    static const struct {
+        enum err (*run)(struct builder *);
+        const char *place;
+    } stages[] = {
+        {start_text, "/nodes"},         {compile_nodes, "/nodes"},
+        {compile_parts, "/meshes"},     {compile_topology, "/meshes"},
+        {compile_blocks, "/meshes"},    {compile_shapes, "/meshes"},
+        {compile_clips, "/animations"}, {compile_base_pose, "/skins"},
+        {compile_drivers, "/drivers"},  {compile_appearance, "/materials"},
+        {compile_details, "/meshes"},   {compile_info, "/nodes"},
     };
     struct builder b = {.scene = scene, .settings = settings, .fault = fault};
     for (size_t i = 0; i < sizeof stages / sizeof stages[0]; i++) {
-        enum err e = stages[i](&b);
+        b.place = stages[i].place;
+        enum err e = stages[i].run(&b);
         if (e != ERR_OK) return e;
     }
     size_t size = container_size(&b.model);

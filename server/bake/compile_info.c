@@ -43,7 +43,7 @@ static enum err measure_box(struct builder *b, struct model_info *info)
     for (size_t r = 0; r < 3; r++)
         if (!isfinite(info->box_min[r]) || !isfinite(info->box_max[r]))
             return fault_set(b->fault, ERR_LIMIT,
-                             "the rest pose carries vertices out of range: check the node "
+                             "/nodes: the rest pose carries vertices out of range: check the node "
                              "transforms and inverse bind matrices");
     return ERR_OK;
 }
@@ -54,6 +54,19 @@ static float guess_unit(const struct model_info *info)
     float height = info->box_max[1] - info->box_min[1];
     if (height > 1000) return 0.001f;
     return height > 10 ? 0.01f : 1;
+}
+
+static void note_counts(struct builder *b)
+{
+    const struct model *m = &b->model;
+    size_t joints = 0;
+    for (size_t i = 0; i < m->nodes_count; i++)
+        joints += (m->nodes[i].flags & MODEL_NODE_JOINT) != 0;
+    scene_note(b->scene, NOTE_READ, 1,
+               "vertices: %zu, primitives: %zu, joints: %zu, clips: %zu, shapes: %zu, "
+               "materials: %zu",
+               model_vertex_count(m), m->parts_count, joints, m->clips_count, m->shapes_count,
+               m->materials_count);
 }
 
 static enum err compile_notes(struct builder *b)
@@ -83,6 +96,7 @@ enum err compile_info(struct builder *b)
     info->vrm_version = b->scene->vrm.version;
     enum err e = measure_box(b, info);
     if (e != ERR_OK) return e;
+    note_counts(b);
     info->unit_m = rig ? rig->unit_m : 0;
     info->unit_guessed = info->unit_m == 0;
     if (info->unit_guessed) {

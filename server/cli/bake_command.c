@@ -29,10 +29,11 @@ static void print_lines(const struct bake_result *r, const char *out_path)
 {
     for (uint32_t i = 0; i < r->note_count; i++) {
         const struct note *n = &r->notes[i];
-        if (n->count > 1)
-            (void)printf("%s: %s (%u times)\n", kinds[n->kind], n->text, n->count);
-        else
+        if (n->kind == NOTE_READ && n->count == 1)
             (void)printf("%s: %s\n", kinds[n->kind], n->text);
+        else
+            (void)printf("%s: %s (%u %s)\n", kinds[n->kind], n->text, n->count,
+                         n->count == 1 ? "time" : "times");
     }
     (void)printf("wrote %s: %zu bytes\n", out_path, r->size_bytes);
 }
