@@ -20,11 +20,12 @@ HELLO, WELCOME, PING, PONG, NOTICE, ERROR, BYE, FRAME = 1, 2, 3, 4, 5, 6, 7, 0x6
 class Server:
     """Starts on ports of the system's choice; `http`, `tls` are the ports once it is ready."""
 
-    def __init__(self, *args, env=None, limit_files=None, ready=True):
+    def __init__(self, *args, env=None, limit_files=None, ready=True, http="127.0.0.1:0",
+                 tls="127.0.0.1:0", prefix=()):
         self.folder = tempfile.TemporaryDirectory()
         self.notify = None
-        command = [str(e2e.SINEWD), "serve", "--data", self.folder.name, "--http", "127.0.0.1:0",
-                   "--tls", "127.0.0.1:0", *map(str, args)]
+        command = [*prefix, str(e2e.SINEWD), "serve", "--data", self.folder.name, "--http", http,
+                   "--tls", tls, *map(str, args)]
         if limit_files:
             command = ["bash", "-c", f'ulimit -n {limit_files}; exec "$@"', "-"] + command
         self.log = open(self.folder.name + "/log", "wb+")
