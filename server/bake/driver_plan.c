@@ -10,7 +10,7 @@
 
 // The rig file's drivers with every name looked up. The schema has checked kinds and words.
 
-enum { DRIVERS_MAX = 1024, DRIVER_JOINTS_MAX = 64, DRIVER_EXAMPLES_MAX = 512 };
+enum { DRIVERS_MAX = 1024, DRIVER_EXAMPLES_MAX = 512 };
 
 static const cJSON *get(const cJSON *object, const char *key)
 {
@@ -83,9 +83,9 @@ static enum err read_joint(struct driver_bake *k, const struct driver_plan *d, u
 static enum err read_joints(struct driver_bake *k, struct driver_plan *d, const cJSON *list)
 {
     int count = cJSON_GetArraySize(list);
-    if (count < 1 || count > DRIVER_JOINTS_MAX)
+    if (count < 1 || count > MODEL_DRIVER_JOINTS_MAX)
         return fault_set(k->fault, ERR_MALFORMED, "%s/joints: needs 1 to %d joints", d->path,
-                         DRIVER_JOINTS_MAX);
+                         MODEL_DRIVER_JOINTS_MAX);
     d->joints = DRIVERS_ARRAY(k, struct model_driver_joint, count);
     d->per_unit_auto = DRIVERS_ARRAY(k, bool, count);
     if (!d->joints || !d->per_unit_auto) return drivers_no_memory(k);

@@ -32,7 +32,7 @@ static enum err check_solve(const struct model *m, size_t i, uint64_t *weight_ne
     const struct model_solve *s = &m->solves[i];
     uint64_t centers = s->center_count;
     if (s->driver >= m->drivers_count) return validate_bad(f, "solves", i, "no such driver");
-    if (s->joint_count < 1 || s->joint_count > 64 || centers < 1 || centers > 4096)
+    if (s->joint_count < 1 || s->joint_count > MODEL_DRIVER_JOINTS_MAX || centers < 1 || centers > 4096)
         return validate_bad(f, "solves", i, "a count is out of range");
     if (!(s->radius > 0) || !(s->radius < HUGE_VAL))
         return validate_bad(f, "solves", i, "its radius");

@@ -192,13 +192,13 @@ static void identities(const struct subject *who, const char *skinning)
     struct sculpt_joint left = {who->left, "rotation", NULL},
                         right = {who->right, "rotation", NULL};
     struct sculpt_example left_poses[] = {
-        {"bent", {who->left}, {{0, 0, 1}}, {1.2f}, 3, who->amount},
-        {"deep", {who->left}, {{0, 0, 1}}, {1.7f}, 5, who->amount},
-        {"twisted", {who->left}, {{1, 0.5f, 0}}, {1.4f}, 8, who->amount}};
+        {"bent", {who->left}, {{0, 0, 1}}, {1.2f}, 3, who->amount, 0},
+        {"deep", {who->left}, {{0, 0, 1}}, {1.7f}, 5, who->amount, 0},
+        {"twisted", {who->left}, {{1, 0.5f, 0}}, {1.4f}, 8, who->amount, 0}};
     // Sculpted with the other one bent too: shared vertices must be solved together.
     struct sculpt_example right_poses[] = {
-        {"both", {who->right, who->left}, {{0, 1, 0}, {0, 0, 1}}, {1.1f, 0.6f}, 11, who->amount},
-        {"alone", {who->right}, {{1, 0, 0}}, {1.0f}, 0, 0}};
+        {"both", {who->right, who->left}, {{0, 1, 0}, {0, 0, 1}}, {1.1f, 0.6f}, 11, who->amount, 0},
+        {"alone", {who->right}, {{1, 0, 0}}, {1.0f}, 0, 0, 0}};
     struct sculpt_driver drivers[] = {{"left", "", &left, 1, left_poses, 3, NULL},
                                       {"right", "", &right, 1, right_poses, 2, NULL}};
     struct sculpt s;

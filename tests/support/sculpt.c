@@ -48,16 +48,21 @@ double sculpt_diagonal(const struct stand *s)
 
 // A smooth field of the place in the rest pose, so that twins move alike: a few waves.
 static void push(float *y, const float *rest, size_t count, const struct sculpt_example *e,
-                 double size)
+                 double size, const double center[3])
 {
     double seed = (double)e->seed;
-    for (size_t v = 0; v < count; v++)
-        for (size_t r = 0; r < 3; r++) {
+    for (size_t v = 0; v < count; v++) {
+        double d = 0;
+        for (size_t r = 0; r < 3; r++)
+            d += pow((double)rest[v * 3 + r] - center[r], 2);
+        d = e->radius > 0 ? fmax(0, 1 - d / (double)(e->radius * e->radius)) : 1;
+        for (size_t r = 0; d > 0 && r < 3; r++) {
             double phase = seed * (1.7 + (double)r);
             for (size_t k = 0; k < 3; k++)
                 phase += (double)rest[v * 3 + k] / size * (7 + (double)((e->seed * (k + 3)) % 5));
-            y[v * 3 + r] += e->amount * (float)sin(phase);
+            y[v * 3 + r] += e->amount * (float)(d * d * sin(phase));
         }
+    }
 }
 
 static void write_pose(FILE *f, const struct stand *s, const struct sculpt_example *e)
@@ -74,6 +79,20 @@ static void write_pose(FILE *f, const struct stand *s, const struct sculpt_examp
     (void)fprintf(f, "}}");
 }
 
+static void joint_place(const struct stand *s, const struct sculpt_example *e, double out[3])
+{
+    const struct model *m = s->model;
+    struct xform *nodes = malloc(m->nodes_count * sizeof *nodes);
+    uint32_t node;
+    CHECK(nodes != NULL &&
+          lookup_name(m, LOOKUP_NODE, e->driver_joint[0], "test", &node, NULL) == ERR_OK);
+    pose_rest(m, s->pose);
+    skeleton_model_from_nodes(m, s->pose.locals, nodes);
+    memcpy(out, nodes[node].col[3], 3 * sizeof *out);
+    free(nodes);
+    sculpt_pose(s, e);
+}
+
 static void write_example(FILE *f, struct sculpt *s, enum model_skinning skinning,
                           const struct sculpt_example *e, const float *rest, double size)
 {
@@ -84,7 +103,9 @@ static void write_example(FILE *f, struct sculpt *s, enum model_skinning skinnin
     sculpt_pose(&s->source, e);
     stand_evaluate(&s->source, skinning, SIMD_PLAIN);
     memcpy(y, s->source.positions, count * 3 * sizeof *y);
-    if (e->seed) push(y, rest, count, e, size);
+    double center[3];
+    joint_place(&s->source, e, center);
+    if (e->seed) push(y, rest, count, e, size, center);
     (void)snprintf(path, sizeof path, "%s/%zu.f32", s->folder, s->surface_count);
     CHECK(file_write_atomic(path, y, count * 3 * sizeof *y, NULL) == ERR_OK);
     (void)fprintf(f, "{\"name\": \"%s\", \"surface\": {\"file\": \"%zu.f32\"}, \"pose\": ", e->name,

@@ -15,6 +15,7 @@ struct sculpt_example {
     float axis[3][3], angle_rad[3]; // by what
     unsigned seed;                  // of the displacement field; 0: unedited
     float amount;                   // its size, file units
+    float radius;                   // around the first joint, fading out; 0: everywhere
 };
 struct sculpt_driver {
     const char *name, *settings; // settings: further keys such as "\"kernel\": \"linear\"", or ""

@@ -183,16 +183,18 @@ static void solve_weights(const struct model *m, const struct model_solve *s,
     const struct model_driver *d = &m->drivers[s->driver];
     const double *center = m->driver_centers + s->center_first;
     const double *row = m->driver_matrix + s->matrix_first;
+    struct driver_sample now[MODEL_DRIVER_JOINTS_MAX], then;
+    for (uint32_t j = 0; j < s->joint_count; j++)
+        now[j] = driver_read(&locals[m->driver_joints[s->joint_first + j].node]);
     memset(w, 0, s->center_count * sizeof *w);
     for (uint32_t c = 0; c < s->center_count; c++, row += s->center_count) {
         double sum = 0;
         for (uint32_t j = 0; j < s->joint_count; j++, center += MODEL_CENTER_DOUBLES) {
             const struct model_driver_joint *joint = &m->driver_joints[s->joint_first + j];
-            struct driver_sample now = driver_read(&locals[joint->node]), then;
             memcpy(then.rotation, center, sizeof then.rotation);
             memcpy(then.translation, center + 4, sizeof then.translation);
-            sum +=
-                joint->weight * driver_distance(joint, (enum model_kernel)d->kernel, &now, &then);
+            sum += joint->weight *
+                   driver_distance(joint, (enum model_kernel)d->kernel, &now[j], &then);
         }
         double k = driver_kernel((enum model_kernel)d->kernel, sum, s->radius);
         for (uint32_t i = 0; i < s->center_count; i++)

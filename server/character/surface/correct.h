@@ -7,6 +7,7 @@
 #include "common/simd.h"
 #include "server/character/pose/skeleton.h"
 #include "server/character/surface/block.h"
+#include "server/character/surface/normals_kernel.h"
 #include "server/character/surface/turn_map.h"
 #include "server/model/model.h"
 
@@ -28,7 +29,8 @@ struct correct_map {
     struct turn_map turns;
     const uint32_t *delta_first; // [row + 1] into deltas
     const struct correct_delta *deltas;
-    bool any; // the model has correctives
+    const uint8_t *idle; // [weight] it has no deltas
+    bool any;            // the model has correctives
 };
 size_t correct_map_bytes(const struct model *m); // arena space, scratch included
 // `extra_lanes` [block]: lanes that extras may move, so that their normals turn too; may be NULL.
@@ -45,18 +47,21 @@ struct correct {
     const struct skeleton_slot *palette;
     const struct skeleton_dual_slot *dual_palette; // when the skinning is DQ or lanes want R H
     struct surface_block *out;                     // K, then K', then Z
-    struct surface_block *skinned;                 // [row] K, kept by correct_keep
+    struct normals_place *before, *after;          // [row * MODEL_LANES + lane] K and Z
     uint8_t *moved;                                // [row] Z differs from K
-    const float **before, **after;                 // [row] positions of K and of Z
+    bool still; // no weight and no extras: Z is K, and no stage has anything to do
 };
 size_t correct_bytes(const struct model *m, const struct correct_map *map);
-// `weights` (driver_weights) is copied; NULL = no correctives this frame, normals still follow
-// what the extras do. The rest is borrowed for the frame. No stage has run yet.
+// `weights` (driver_weights) is copied; NULL = no correctives this frame. `extras`: some may move
+// vertices between correct_keep and correct_lay; normals follow what they do. The rest is borrowed
+// for the frame. No stage has run yet.
 struct correct correct_begin(const struct model *m, const struct correct_map *map,
-                             const double *weights, struct arena *a);
+                             const double *weights, bool extras, struct arena *a);
 
 // The stages, over ranges of rows; each must be done everywhere before the next begins. Any split
 // gives the same bits.
 void correct_keep(const struct correct *c, size_t first, size_t count); // after skin, before extras
 void correct_lay(const struct correct *c, size_t first, size_t count);  // after extras
+// Right after correct_lay of the same rows: what they and the extras moved.
+void correct_compare(const struct correct *c, size_t first, size_t count);
 void correct_turn_normals(const struct correct *c, size_t first, size_t count);

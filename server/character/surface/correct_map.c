@@ -1,6 +1,7 @@
 // What a model's drivers can reach, worked out once.
 #include <string.h>
 
+#include "server/character/pose/driver.h"
 #include "server/character/surface/correct.h"
 
 static size_t padded(size_t bytes)
@@ -20,7 +21,8 @@ size_t correct_map_bytes(const struct model *m)
 {
     return turn_map_bytes(m) + padded((m->blocks_count + 1) * sizeof(uint32_t)) +
            padded(m->blocks_count * sizeof(uint16_t)) + padded(m->blocks_count) +
-           padded(delta_count(m) * sizeof(struct correct_delta)) + 256;
+           padded(delta_count(m) * sizeof(struct correct_delta)) + padded(driver_weight_count(m)) +
+           256;
 }
 
 static uint32_t block_of(const struct model *m, const struct model_correction *c, uint32_t i)
@@ -78,6 +80,11 @@ void correct_map_build(const struct model *m, const uint16_t *extra_lanes, struc
     uint32_t *first = ARENA_ARRAY(a, uint32_t, out->turns.row_count + 1);
     struct correct_delta *deltas = ARENA_ARRAY(a, struct correct_delta, delta_count(m));
     list_deltas(m, &out->turns, first, deltas);
+    uint8_t *idle = ARENA_ARRAY(a, uint8_t, driver_weight_count(m));
+    memset(idle, 1, driver_weight_count(m));
+    for (size_t i = 0; i < delta_count(m); i++)
+        idle[deltas[i].weight] = 0;
+    out->idle = idle;
     out->delta_first = first;
     out->deltas = deltas;
 }

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "server/character/surface/normals_kernel.h"
 #include "server/model/model.h"
 
 static double dot3(const double a[3], const double b[3])
@@ -172,6 +173,22 @@ void normals_sum_corners(const float *const *rows, const struct normals_corner *
         sums[v][1] = y;
         sums[v][2] = z;
     }
+}
+
+void normals_sum_places(const struct normals_place *places, const struct normals_corner *corners,
+                        uint32_t count, float sum[3])
+{
+    double m[3] = {0, 0, 0};
+    for (uint32_t i = 0; i < count; i++) {
+        const uint32_t vertices[3] = {corners[i].at, corners[i].next, corners[i].last};
+        double at[3][3];
+        for (int k = 0; k < 3; k++)
+            for (int r = 0; r < 3; r++)
+                at[k][r] = (double)places[vertices[k]].at[r];
+        add_corner(at[0], at[1], at[2], m);
+    }
+    for (int r = 0; r < 3; r++)
+        sum[r] = (float)m[r];
 }
 
 // Half a turn about an axis square to unit a.

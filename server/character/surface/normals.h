@@ -24,10 +24,19 @@ void normals_make(const struct normals_mesh *mesh, float *normals);
 struct normals_corner {
     uint32_t at, next, last; // places; counter-clockwise
 };
+// Where a corner finds its triangle among its row's, and which of the three it is.
+enum { NORMALS_ROW_TRIANGLES = 256, NORMALS_ROW_BATCH = 16 };
+#define NORMALS_USE(triangle, place) ((triangle)*4 + (place))
+
 // m of vertex_count vertices: the first has the first counts[0] corners, and so on. What one
 // vertex gets depends on its own corners, their positions and order only.
 void normals_sum_corners(const float *const *rows, const struct normals_corner *corners,
                          const uint32_t *counts, size_t vertex_count, float (*sums)[3]);
+
+// The same for one vertex of `count` corners, by places.
+struct normals_place;
+void normals_sum_places(const struct normals_place *places, const struct normals_corner *corners,
+                        uint32_t count, float sum[3]);
 
 // Turns v by the shortest turn that carries `from` to `to` (any lengths). Left as it is, bit for
 // bit, when the two are equal or one of them is zero; a half turn goes about an axis square to

@@ -24,7 +24,7 @@ static void begin_correct(struct surface_frame *f, struct arena *scratch)
         f->pose_refused = !driver_weights(job->model, job->pose.locals, job->driver_weights);
     }
     f->correct = correct_begin(job->model, job->correct,
-                               job->correct->any ? job->driver_weights : NULL, scratch);
+                               job->correct->any ? job->driver_weights : NULL, false, scratch);
     f->correct.skinning = job->skinning;
     f->correct.level = job->level;
     f->correct.palette = f->palette;
@@ -118,6 +118,7 @@ void surface_correct(const struct surface_frame *f, size_t part, size_t part_cou
 {
     struct share s = row_share(f, part, part_count);
     correct_lay(&f->correct, s.first, s.count);
+    correct_compare(&f->correct, s.first, s.count);
 }
 
 void surface_settle(const struct surface_frame *f, size_t part, size_t part_count)

@@ -31,7 +31,11 @@ size_t turn_map_bytes(const struct model *m)
     size_t blocks = m->blocks_count, corners = corners_bound(m);
     return 6 * padded((blocks + 1) * sizeof(uint32_t)) + padded(model_vertex_count(m)) +
            2 * padded(model_vertex_count(m) * sizeof(uint32_t)) +
-           padded(corners * sizeof(struct normals_corner)) + padded(3 * corners * sizeof(uint32_t));
+           padded(corners * sizeof(struct normals_corner)) +
+           padded((corners + blocks * NORMALS_ROW_BATCH) * sizeof(struct normals_corner)) +
+           padded(3 * corners * sizeof(uint32_t)) + padded((blocks + 1) * sizeof(uint32_t)) +
+           padded(corners * sizeof(uint16_t)) + padded(corners * sizeof(uint32_t)) +
+           2 * padded(m->indices_count / 3 * sizeof(uint32_t));
 }
 
 // A map in the making: the tables of turn_map, writable.
@@ -45,7 +49,10 @@ struct build {
     int32_t *row_of;
     uint32_t *turn_first, *corner_first, *near_first;
     uint32_t *turn_places, *turn_corners;
-    struct normals_corner *corners;
+    struct normals_corner *corners, *triangles;
+    uint32_t *triangle_first, *corner_source; // [corner] its place in `indices`
+    uint16_t *corner_uses;
+    uint32_t *triangle_row, *triangle_at; // [triangle of the model] scratch
     uint32_t *near, *seen_by; // seen_by: [row] scratch, the last row that listed it, plus one
 };
 
@@ -159,12 +166,38 @@ static void list_turns(struct build *b)
         for (uint32_t i = m->corner_first[weld]; i < m->corner_first[weld + 1]; i++) {
             uint32_t c[3];
             corner_vertices(m, m->corners[i], c);
+            b->corner_source[b->corner_first[row]] = m->corners[i];
             b->corners[b->corner_first[row]++] =
                 (struct normals_corner){place_of(b, c[0]), place_of(b, c[1]), place_of(b, c[2])};
         }
     }
     rewind_rows(b->turn_first, b->rows);
     rewind_rows(b->corner_first, b->rows);
+}
+
+// A row's vertices share most of their triangles: each is measured once a row.
+static void list_triangles(struct build *b)
+{
+    const struct model *m = b->m;
+    uint32_t count = 0;
+    memset(b->triangle_row, 0, m->indices_count / 3 * sizeof *b->triangle_row);
+    for (uint32_t row = 0; row < b->rows; row++) {
+        b->triangle_first[row] = count;
+        for (uint32_t i = b->corner_first[row]; i < b->corner_first[row + 1]; i++) {
+            uint32_t triangle = b->corner_source[i] / 3, place = b->corner_source[i] % 3;
+            if (b->triangle_row[triangle] != row + 1) {
+                const uint32_t *v = m->indices + 3 * (size_t)triangle;
+                b->triangle_row[triangle] = row + 1;
+                b->triangle_at[triangle] = count - b->triangle_first[row];
+                b->triangles[count++] = (struct normals_corner){
+                    place_of(b, v[0]), place_of(b, v[1]), place_of(b, v[2])};
+            }
+            b->corner_uses[i] = (uint16_t)NORMALS_USE(b->triangle_at[triangle], place);
+        }
+        for (; (count - b->triangle_first[row]) % NORMALS_ROW_BATCH != 0; count++)
+            b->triangles[count] = b->triangles[count - 1];
+    }
+    b->triangle_first[b->rows] = count;
 }
 
 static void list_near_rows(struct build *b)
@@ -205,9 +238,16 @@ void turn_map_build(const struct model *m, const uint16_t *moving, const uint8_t
         .turn_corners = ARENA_ARRAY(a, uint32_t, model_vertex_count(m)),
         .corners = ARENA_ARRAY(a, struct normals_corner, corners),
         .near = ARENA_ARRAY(a, uint32_t, 3 * corners),
+        .triangles = ARENA_ARRAY(a, struct normals_corner, corners + blocks * NORMALS_ROW_BATCH),
+        .triangle_first = ARENA_ARRAY(a, uint32_t, blocks + 1),
+        .corner_source = ARENA_ARRAY(a, uint32_t, corners),
+        .corner_uses = ARENA_ARRAY(a, uint16_t, corners),
+        .triangle_row = ARENA_ARRAY(a, uint32_t, m->indices_count / 3),
+        .triangle_at = ARENA_ARRAY(a, uint32_t, m->indices_count / 3),
     };
     number_rows(&b);
     list_turns(&b);
+    list_triangles(&b);
     list_near_rows(&b);
     *out = (struct turn_map){
         .row_count = b.rows,
@@ -218,6 +258,9 @@ void turn_map_build(const struct model *m, const uint16_t *moving, const uint8_t
         .turn_corners = b.turn_corners,
         .corner_first = b.corner_first,
         .corners = b.corners,
+        .triangle_first = b.triangle_first,
+        .triangles = b.triangles,
+        .corner_uses = b.corner_uses,
         .near_first = b.near_first,
         .near = b.near,
     };

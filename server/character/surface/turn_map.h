@@ -14,13 +14,18 @@ struct turn_map {
     const uint32_t *blocks; // [row] -> block, ascending
     const int32_t *rows;    // [block] -> row or MODEL_NONE
     // Vertices whose normals turn when their surroundings move, row by row.
-    const uint32_t *turn_first;           // [row + 1] into the next two
-    const uint32_t *turn_places;          // lane within the row's block
-    const uint32_t *turn_corners;         // how many; they follow those of the turn before
-    const uint32_t *corner_first;         // [row + 1] into corners
-    const struct normals_corner *corners; // places are row * MODEL_LANES + lane
-    const uint32_t *near_first;           // [row + 1] into near
-    const uint32_t *near;                 // rows that the row's corners look at
+    const uint32_t *turn_first;             // [row + 1] into the next two
+    const uint32_t *turn_places;            // lane within the row's block
+    const uint32_t *turn_corners;           // how many; they follow those of the turn before
+    const uint32_t *corner_first;           // [row + 1] into corners
+    const struct normals_corner *corners;   // places are row * MODEL_LANES + lane
+    const uint32_t *triangle_first;         // [row + 1] into triangles
+    const struct normals_corner *triangles; // the distinct ones around the row's vertices, places;
+                                            // the last is repeated to whole NORMALS_ROW_BATCHes
+    const uint16_t *corner_uses;            // [corner] NORMALS_USE of its row's triangle; not to be
+                                            // used in rows of more than NORMALS_ROW_TRIANGLES
+    const uint32_t *near_first;             // [row + 1] into near
+    const uint32_t *near;                   // rows that the row's corners look at
 };
 
 size_t turn_map_bytes(const struct model *m); // arena space, scratch included

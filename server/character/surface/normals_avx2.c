@@ -1,0 +1,6 @@
+#include "server/character/surface/normals_lanes.h"
+
+void normals_row_avx2(const struct normals_row *row)
+{
+    normals_row_run(row);
+}
