@@ -226,6 +226,7 @@ static enum err replay_script(struct evaluation *v, const struct eval_options *o
     double hz = 60, time_s = 0;
     struct body_options options = {.model = v->model,
                                    .map = &v->map,
+                                   .correct = without(o, "correctives") ? NULL : &v->correct,
                                    .default_clip = body_default_clip(v->model),
                                    .skinning = chosen_skinning(v, o),
                                    .level = simd_best()};

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/check.h"
+#include "server/character/pose/driver.h"
 
 static bool contains_word(const char *text, const char *word)
 {
@@ -32,18 +33,23 @@ int32_t body_default_clip(const struct model *m)
 enum err body_create(const struct body_options *options, struct body *out)
 {
     const struct model *m = options->model;
-    const size_t padding = 8 * 64; // every block of the arena begins on 64 bytes
+    const size_t padding = 9 * 64; // every block of the arena begins on 64 bytes
     struct body b = {.options = *options, .change = 1};
     size_t cursor_bytes = options->default_clip == MODEL_NONE
                               ? 0
                               : clip_cursor_bytes(m, (uint32_t)options->default_clip);
-    size_t bytes = pose_bytes(m) + cursor_bytes + m->shapes_count * sizeof(float) +
+    size_t weight_count = options->correct ? driver_weight_count(m) : 0;
+    size_t bytes = pose_bytes(m) + weight_count * sizeof(double) + cursor_bytes +
+                   m->shapes_count * sizeof(float) +
                    m->blocks_count * sizeof(struct surface_block) +
-                   surface_bytes(m, options->map, NULL) + padding;
+                   surface_bytes(m, options->map, options->correct) + padding;
     if (!arena_create(&b.arena, bytes)) return ERR_MEMORY;
     b.pose = pose_take(m, &b.arena);
     if (cursor_bytes) b.cursor = clip_cursor_take(m, (uint32_t)options->default_clip, &b.arena);
     b.face = ARENA_ARRAY(&b.arena, float, m->shapes_count);
+    b.driver_weights = ARENA_ARRAY(&b.arena, double, weight_count);
+    for (size_t i = 0; i < weight_count; i++)
+        b.driver_weights[i] = 0;
     for (size_t i = 0; i < m->shapes_count; i++)
         b.face[i] = NAN;
     b.blocks = ARENA_ARRAY(&b.arena, struct surface_block, m->blocks_count);
@@ -101,12 +107,15 @@ void body_begin(struct body *b)
 {
     struct surface_job job = {.model = b->options.model,
                               .map = b->options.map,
+                              .correct = b->options.correct,
+                              .driver_weights = b->driver_weights,
                               .pose = b->pose,
                               .skinning = b->options.skinning,
                               .level = b->options.level,
                               .out = b->blocks};
     arena_rewind(&b->arena, b->scratch_mark);
     b->frame = surface_begin(&job, &b->arena);
+    b->refused += b->frame.pose_refused;
     b->surface++;
 }
 
@@ -130,6 +139,26 @@ void body_skin(struct body *b, size_t part, size_t part_count)
     surface_skin(&b->frame, part, part_count);
 }
 
+bool body_has_correctives(const struct body *b)
+{
+    return b->frame.job.correct && !b->frame.correct.still;
+}
+
+void body_keep(struct body *b, size_t part, size_t part_count)
+{
+    surface_keep(&b->frame, part, part_count);
+}
+
+void body_correct(struct body *b, size_t part, size_t part_count)
+{
+    surface_correct(&b->frame, part, part_count);
+}
+
+void body_settle(struct body *b, size_t part, size_t part_count)
+{
+    surface_settle(&b->frame, part, part_count);
+}
+
 void body_run(struct body *b)
 {
     body_begin(b);
@@ -138,6 +167,11 @@ void body_run(struct body *b)
         body_turn(b, 0, 1);
     }
     body_skin(b, 0, 1);
+    if (body_has_correctives(b)) {
+        body_keep(b, 0, 1);
+        body_correct(b, 0, 1);
+        body_settle(b, 0, 1);
+    }
 }
 
 void body_placement(const struct body *b, float translation[3], float rotation[4], float *scale)

@@ -30,9 +30,10 @@ struct body_state {
 };
 
 struct body_options {
-    const struct model *model;  // outlives the body
-    const struct face_map *map; // outlives it too
-    int32_t default_clip;       // body_default_clip, or MODEL_NONE
+    const struct model *model;         // outlives the body
+    const struct face_map *map;        // outlives it too
+    const struct correct_map *correct; // that too; NULL: no correctives
+    int32_t default_clip;              // body_default_clip, or MODEL_NONE
     enum model_skinning skinning;
     enum simd_level level;
 };
@@ -42,6 +43,7 @@ struct body {
     float *face;      // [shape] weight; NaN: nobody has set it
     bool faceless;    // offline: morph weights count as 0
     uint64_t change;  // rises with every input that touches the surface
+    uint64_t refused; // poses that were not finite where a driver reads them
     bool jumped;      // placed far from where it stood: whoever shows it clears this
     uint64_t surface; // number of the surface in `blocks`; rises when it changes; 0: none yet
     struct surface_block *blocks; // blocks_count
@@ -50,6 +52,7 @@ struct body {
     struct arena arena;
     size_t scratch_mark;
     struct pose pose;
+    double *driver_weights; // of the last pose that was finite
     struct clip_cursor cursor;
     struct surface_frame frame;
     uint64_t shown_change;
@@ -71,6 +74,11 @@ bool body_has_face(const struct body *b); // after body_begin: false: no need fo
 void body_face(struct body *b, size_t part, size_t part_count);
 void body_turn(struct body *b, size_t part, size_t part_count);
 void body_skin(struct body *b, size_t part, size_t part_count);
+// After body_skin, when body_has_correctives (after body_begin) says so.
+bool body_has_correctives(const struct body *b);
+void body_keep(struct body *b, size_t part, size_t part_count);
+void body_correct(struct body *b, size_t part, size_t part_count);
+void body_settle(struct body *b, size_t part, size_t part_count);
 void body_run(struct body *b); // all of them, after body_pose was true
 
 // scene_from_model as a FRAME says it.

@@ -28,8 +28,10 @@ static enum err build_basics(struct role_build *b)
     memcpy(r->name, b->options->name, strlen(b->options->name) + 1);
     r->default_clip = body_default_clip(m);
     r->still = m->clips_count == 0 && m->channels_count == 0 && !has_joints(m);
-    if (!arena_create(&r->own->arena, face_map_bytes(m) + 64)) return role_no_memory(b);
+    if (!arena_create(&r->own->arena, face_map_bytes(m) + correct_map_bytes(m) + 128))
+        return role_no_memory(b);
     face_map_build(m, &r->own->arena, &r->map);
+    correct_map_build(m, NULL, &r->own->arena, &r->correct);
     return ERR_OK;
 }
 

@@ -122,40 +122,43 @@ static void run_begin(void *owner, size_t part, size_t part_count, struct worker
     if (item->changed) body_begin(&item->actor->body);
 }
 
-static void run_face(void *owner, size_t part, size_t part_count, struct workers_seat *seat)
+// One stage of one actor, for the actors that have it.
+static void run_stage(void *owner, size_t part, bool (*has)(const struct body *),
+                      void (*run)(struct body *, size_t, size_t))
 {
     struct tick_work *w = owner;
     struct tick_item *item = &w->s->lists.items[part / w->parts];
-    (void)part_count;
-    (void)seat;
-    if (item->changed && body_has_face(&item->actor->body))
-        body_face(&item->actor->body, part % w->parts, w->parts);
+    struct body *body = &item->actor->body;
+    if (item->changed && (!has || has(body))) run(body, part % w->parts, w->parts);
 }
 
-static void run_turn(void *owner, size_t part, size_t part_count, struct workers_seat *seat)
-{
-    struct tick_work *w = owner;
-    struct tick_item *item = &w->s->lists.items[part / w->parts];
-    (void)part_count;
-    (void)seat;
-    if (item->changed && body_has_face(&item->actor->body))
-        body_turn(&item->actor->body, part % w->parts, w->parts);
-}
-
-static void run_skin(void *owner, size_t part, size_t part_count, struct workers_seat *seat)
-{
-    struct tick_work *w = owner;
-    struct tick_item *item = &w->s->lists.items[part / w->parts];
-    (void)part_count;
-    (void)seat;
-    if (item->changed) body_skin(&item->actor->body, part % w->parts, w->parts);
-}
+#define STAGE(name, has, run)                                                                      \
+    static void name(void *owner, size_t part, size_t part_count, struct workers_seat *seat)       \
+    {                                                                                              \
+        (void)part_count;                                                                          \
+        (void)seat;                                                                                \
+        run_stage(owner, part, has, run);                                                          \
+    }
+STAGE(run_face, body_has_face, body_face)
+STAGE(run_turn, body_has_face, body_turn)
+STAGE(run_skin, NULL, body_skin)
+STAGE(run_keep, body_has_correctives, body_keep)
+STAGE(run_correct, body_has_correctives, body_correct)
+STAGE(run_settle, body_has_correctives, body_settle)
+#undef STAGE
 
 static size_t parts_for(const struct stage *s, size_t count)
 {
     size_t seats = workers_seat_count(s->workers), wanted = PARTS_PER_SEAT * seats;
     if (seats == 1 || count == 0 || count >= wanted) return 1;
     return (wanted + count - 1) / count;
+}
+
+static bool any_item(const struct tick_lists *l, bool (*has)(const struct body *))
+{
+    for (size_t i = 0; i < l->item_count; i++)
+        if (l->items[i].changed && has(&l->items[i].actor->body)) return true;
+    return false;
 }
 
 static void evaluate(struct stage *s)
@@ -165,13 +168,15 @@ static void evaluate(struct stage *s)
     if (w.parts == 1) {
         workers_run(s->workers, l->item_count, run_whole, &w);
     } else {
-        bool face = false;
+        size_t pieces = l->item_count * w.parts;
         workers_run(s->workers, l->item_count, run_begin, &w);
-        for (size_t i = 0; i < l->item_count; i++)
-            face = face || (l->items[i].changed && body_has_face(&l->items[i].actor->body));
-        if (face) workers_run(s->workers, l->item_count * w.parts, run_face, &w);
-        if (face) workers_run(s->workers, l->item_count * w.parts, run_turn, &w);
-        workers_run(s->workers, l->item_count * w.parts, run_skin, &w);
+        bool face = any_item(l, body_has_face), correct = any_item(l, body_has_correctives);
+        if (face) workers_run(s->workers, pieces, run_face, &w);
+        if (face) workers_run(s->workers, pieces, run_turn, &w);
+        workers_run(s->workers, pieces, run_skin, &w);
+        if (correct) workers_run(s->workers, pieces, run_keep, &w);
+        if (correct) workers_run(s->workers, pieces, run_correct, &w);
+        if (correct) workers_run(s->workers, pieces, run_settle, &w);
     }
     for (size_t i = 0; i < l->item_count; i++)
         s->counts.evaluations += l->items[i].changed;
