@@ -220,6 +220,33 @@ class Sinewd(unittest.TestCase):
             self.works("bake", bare_glb(self.folder / (name + ".glb"), positions, **primitive), "-o", model)
             self.works("eval", model, "-o", self.folder / "o")
 
+    def test_what_a_rig_file_names_must_be_there(self):
+        rig = self.folder / "named.rig.json"
+        bone = {"joint": "brow", "create": {"at": [0, 1, 0], "radius": 0.1, "parent": "upper"},
+                "move": [0, 1, 0], "range": [0, 1]}
+        table = {"name": "all", "weights": {"joints": {"lower": 1}}}
+        for path, extra in (
+                (None, {"roots": [table], "face": {"bones": [bone], "pull_back": [
+                    {"shape": "wide", "joint": "brow", "speed_per_s": 1}]}}),
+                ("/source", {"source": "none.gltf"}),
+                ("/roots/0/joint", {"roots": [{**table, "joint": "Hips"}]}),
+                ("/roots/0/weights/joints/Hips", {"roots": [{**table, "weights": {"joints": {"Hips": 1}}}]}),
+                ("/roots/0/weights/file", {"roots": [{**table, "weights": {"file": "none.json"}}]}),
+                ("/face/bones/0/create/parent", {"face": {"bones": [
+                    {**bone, "create": {**bone["create"], "parent": "Head"}}]}}),
+                ("/face/contours/lid/closed_by/1", {"face": {"contours": {"lid": {
+                    "upper": [0], "lower": [1], "closed_by": ["wide", "blink"]}}}}),
+                ("/face/corrections/0/targets/1/morph", {"face": {"corrections": [
+                    {"shape": "wide", "joint": "upper", "targets": {"1": {"morph": "blink"}}}]}}),
+                ("/face/parameters/0/material", {"face": {"parameters": [
+                    {"name": "skin", "kind": "appearance", "material": "skin"}]}}),
+                ("/extras/0/to", {"extras": [{"type": "muscle", "from": "lower", "to": "Hand"}]})):
+            rig.write_text(json.dumps({"sinew_rig": 1, "source": self.bar.name, **extra}))
+            if path is None:
+                self.works("bake", rig, "-o", self.folder / "o.sinew")
+            else:
+                self.fails(1, "bake", rig, "-o", self.folder / "o.sinew", says=path + ":")
+
     def test_rig_files(self):
         rig, out = self.folder / "bar.rig.json", self.folder / "o.sinew"
         rig.write_text('{"sinew_rig": 1, "source": "bar.gltf", "unit_m": 0.5, "skinning": "dq", "controls": {}}')
