@@ -6,13 +6,6 @@
 #include "common/check.h"
 #include "proto/wire.h"
 
-struct ws_limits ws_limits_for(enum ws_role role)
-{
-    // A server's peers send inputs; a client's send surfaces and frames in pieces.
-    if (role == WS_SERVER) return (struct ws_limits){65536, 64, 20};
-    return (struct ws_limits){1 << 20, 256, 100};
-}
-
 void ws_init(struct ws *ws, enum ws_role role, const struct ws_limits *limits)
 {
     *ws = (struct ws){.role = role, .limits = *limits, .header_need = 2};

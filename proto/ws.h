@@ -35,9 +35,6 @@ struct ws_limits {
     uint32_t controls_max;      // control frames between two calls of ws_tick
 };
 
-// What README.md promises: 65,536 bytes, 64 fragments, 20 controls a second at a server.
-struct ws_limits ws_limits_for(enum ws_role role);
-
 struct ws {
     enum ws_role role;
     struct ws_limits limits;

@@ -46,7 +46,7 @@ static void drop_anchors(struct sinew_client *c, struct actor *a)
     }
 }
 
-void actors_drop_slots(struct sinew_client *c, struct actor *a)
+static void drop_slots(struct sinew_client *c, struct actor *a)
 {
     for (uint32_t i = 0; i < a->slot_capacity; i++) {
         free(a->slots[i].rows);
@@ -77,7 +77,7 @@ static void unref_mesh(struct sinew_client *c, struct mesh *mesh)
 static void actor_free(struct sinew_client *c, struct actor *a)
 {
     drop_anchors(c, a);
-    actors_drop_slots(c, a);
+    drop_slots(c, a);
     free(a->slots);
     unref_mesh(c, a->mesh);
     unref_mesh(c, a->shown_mesh);
@@ -139,7 +139,7 @@ static void actor_leaves(struct sinew_client *c, struct actor *a)
 {
     if (a->gone) return;
     a->gone = true;
-    actors_drop_slots(c, a);
+    drop_slots(c, a);
     drop_anchors(c, a);
     tell(c, SINEW_EVENT_ACTOR_OUT, a->id, a->character);
 }
@@ -155,7 +155,7 @@ static struct mesh *find_mesh(const struct actors *all, uint32_t model, uint32_t
 static void use_mesh(struct sinew_client *c, struct actor *a, struct mesh *mesh)
 {
     if (a->mesh == mesh) return;
-    actors_drop_slots(c, a);
+    drop_slots(c, a);
     drop_anchors(c, a);
     unref_mesh(c, a->mesh);
     a->mesh = mesh;

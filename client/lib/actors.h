@@ -93,7 +93,6 @@ MUST_CHECK enum err actors_on_frame(struct sinew_client *c, const struct message
 // A new connection. resumed: actors stay, their anchors go; otherwise all go.
 void actors_rejoin(struct sinew_client *c, bool resumed);
 void actors_remove(struct sinew_client *c, uint32_t index); // of a gone actor, by show.c
-void actors_drop_slots(struct sinew_client *c, struct actor *a);
 void actors_materials_free(struct sinew_client *c, struct actor_materials *m);
 struct actors_slot *actors_slot_at(const struct actor *a, uint32_t i); // 0: the oldest
 bool actors_same_grid(const struct surface_grid *a, const struct surface_grid *b);

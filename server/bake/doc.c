@@ -26,7 +26,7 @@ static size_t put(char *out, size_t at, size_t out_bytes, const char *text)
     return at;
 }
 
-void doc_path(const struct doc_at *at, char *out, size_t out_bytes)
+static void print_path(const struct doc_at *at, char *out, size_t out_bytes)
 {
     const struct doc_at *chain[DEPTH_MAX];
     int depth = 0;
@@ -45,7 +45,7 @@ bool doc_fail(struct doc *d, const struct doc_at *at, enum err code, const char 
 {
     if (d->error != ERR_OK) return false;
     char path[PATH_BYTES], text[200];
-    doc_path(at, path, sizeof path);
+    print_path(at, path, sizeof path);
     va_list args;
     va_start(args, format);
     (void)vsnprintf(text, sizeof text, format, args);

@@ -48,8 +48,6 @@ struct doc_at doc_root(const struct doc *d);
 // Records the failure as "<path>: <message>" and returns false.
 bool doc_fail(struct doc *d, const struct doc_at *at, enum err code, const char *format, ...)
     PRINTF_LIKE(4, 5);
-// The path alone, for notes; always terminated.
-void doc_path(const struct doc_at *at, char *out, size_t out_bytes);
 
 struct doc_at doc_member(const struct doc_at *up, const char *key);
 struct doc_at doc_item(const struct doc_list *list, uint32_t i);

@@ -181,8 +181,8 @@ void http_answer_json(struct http_exchange *x, int status, const struct cJSON *j
     answer_printed(x, status, "application/json", json);
 }
 
-void http_answer_problem_more(struct http_exchange *x, int status, const char *type,
-                              const char *title, const char *detail, const struct cJSON *more)
+void http_answer_problem(struct http_exchange *x, int status, const char *type, const char *title,
+                         const char *detail)
 {
     char uri[96];
     (void)snprintf(uri, sizeof uri, "/problems/%s", type);
@@ -192,18 +192,6 @@ void http_answer_problem_more(struct http_exchange *x, int status, const char *t
     (void)cJSON_AddNumberToObject(problem, "status", status);
     if (detail) (void)cJSON_AddStringToObject(problem, "detail", detail);
     (void)cJSON_AddStringToObject(problem, "request_id", x->request_id);
-    const cJSON *member;
-    cJSON_ArrayForEach(member, more)
-    {
-        cJSON *copy = cJSON_Duplicate(member, 1);
-        if (copy && !cJSON_AddItemToObject(problem, member->string, copy)) cJSON_Delete(copy);
-    }
     answer_printed(x, status, "application/problem+json", problem);
     cJSON_Delete(problem);
-}
-
-void http_answer_problem(struct http_exchange *x, int status, const char *type, const char *title,
-                         const char *detail)
-{
-    http_answer_problem_more(x, status, type, title, detail, NULL);
 }

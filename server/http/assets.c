@@ -40,9 +40,3 @@ bool http_assets_answer(struct http_exchange *x, const char *path)
         http_answer_chunk(x, 200, f->content_type, chunk_ref(f->body[coding]));
     return true;
 }
-
-void http_answer_asset(struct http_exchange *x, const char *path)
-{
-    if (!http_assets_answer(x, path))
-        http_answer_problem(x, 404, "not-found", "Not found", "The viewer has not been built.");
-}

@@ -6,16 +6,6 @@
 #include "common/check.h"
 #include "server/http/http_internal.h"
 
-enum http_method http_exchange_method(const struct http_exchange *x)
-{
-    return x->head.method;
-}
-
-const char *http_exchange_path(const struct http_exchange *x)
-{
-    return x->path;
-}
-
 const char *http_exchange_query(const struct http_exchange *x)
 {
     return x->query;
@@ -97,34 +87,9 @@ const uint8_t *http_exchange_body(const struct http_exchange *x, size_t *size_by
     return x->body_bytes ? x->body_bytes : (const uint8_t *)"";
 }
 
-uint64_t http_exchange_body_declared(const struct http_exchange *x)
-{
-    return x->head.chunked ? UINT64_MAX : x->head.content_length;
-}
-
-const char *http_exchange_request_id(const struct http_exchange *x)
-{
-    return x->request_id;
-}
-
-const struct http_route *http_exchange_route(const struct http_exchange *x)
-{
-    return x->match.route;
-}
-
 struct conn *http_exchange_conn(const struct http_exchange *x)
 {
     return x->conn;
-}
-
-bool http_exchange_on_loopback(const struct http_exchange *x)
-{
-    return conn_peer(x->conn)->loopback;
-}
-
-struct http_server *http_exchange_server(const struct http_exchange *x)
-{
-    return x->server;
 }
 
 void http_exchange_set_data(struct http_exchange *x, void *data, void (*on_free)(void *data))

@@ -16,8 +16,6 @@ struct http_server;
 struct http_route;
 
 // What was asked.
-enum http_method http_exchange_method(const struct http_exchange *x);
-const char *http_exchange_path(const struct http_exchange *x);  // percent-decoded, starts with /
 const char *http_exchange_query(const struct http_exchange *x); // raw, without '?'; "" if none
 // The decoded value of a query key into `out`; false: absent, too long or badly encoded.
 bool http_exchange_query_value(const struct http_exchange *x, const char *key, char *out,
@@ -31,13 +29,7 @@ const char *http_exchange_header(const struct http_exchange *x, const char *name
 const char *http_exchange_bearer(const struct http_exchange *x);
 // The whole body (routes without on_body); NUL-terminated, NUL not counted.
 const uint8_t *http_exchange_body(const struct http_exchange *x, size_t *size_bytes);
-uint64_t http_exchange_body_declared(const struct http_exchange *x); // UINT64_MAX: chunked
-
-const char *http_exchange_request_id(const struct http_exchange *x); // also in X-Request-Id
-const struct http_route *http_exchange_route(const struct http_exchange *x);
 struct conn *http_exchange_conn(const struct http_exchange *x);
-bool http_exchange_on_loopback(const struct http_exchange *x); // the peer's address
-struct http_server *http_exchange_server(const struct http_exchange *x);
 
 // A value for the owner of the routes (an identity, an upload): set in authorise or a handler;
 // `on_free` is called when the exchange ends, however it ends. NULL on_free: nothing to free.
@@ -59,16 +51,10 @@ struct cJSON;
 void http_answer_json(struct http_exchange *x, int status, const struct cJSON *json); // borrows
 void http_answer_empty(struct http_exchange *x, int status); // 204, 304, …
 
-// A file of the server's assets ("/ops.html"), as a plain GET of it would be answered.
-void http_answer_asset(struct http_exchange *x, const char *path);
-
 // application/problem+json (RFC 9457). `type` is a stable short name: "/problems/<type>" goes out
 // as the type. `detail` says what to do; may be NULL.
 void http_answer_problem(struct http_exchange *x, int status, const char *type, const char *title,
                          const char *detail);
-// The same with further members (borrowed object, its members are copied in); may be NULL.
-void http_answer_problem_more(struct http_exchange *x, int status, const char *type,
-                              const char *title, const char *detail, const struct cJSON *more);
 
 // WebSocket: answers 101 with `sinew.v1` echoed and hands the connection over; its bytes, those
 // that came behind the request included, go to `events`. The exchange is gone after it. False: the

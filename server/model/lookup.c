@@ -163,7 +163,8 @@ static bool find_number(const struct model *m, enum lookup_kind kind, const char
     return false;
 }
 
-int32_t lookup_bone(const struct model *m, const char *vrm_bone)
+// The VRM bone's node, or MODEL_NONE.
+static int32_t find_bone(const struct model *m, const char *vrm_bone)
 {
     for (size_t i = 0; i < m->bones_count; i++)
         if (strcmp(model_text(m, m->bones[i].bone), vrm_bone) == 0)
@@ -179,7 +180,7 @@ enum err lookup_name(const struct model *m, enum lookup_kind kind, const char *n
     if (found.count == 0 && find_number(m, kind, name, out)) return ERR_OK;
     if (found.count == 0 && kind == LOOKUP_NODE &&
         strncmp(name, humanoid, sizeof humanoid - 1) == 0) {
-        int32_t node = lookup_bone(m, name + sizeof humanoid - 1);
+        int32_t node = find_bone(m, name + sizeof humanoid - 1);
         if (node == MODEL_NONE)
             return fault_set(fault, ERR_NOT_FOUND, "%s: no VRM bone \"%.60s\" in this model", where,
                              name + sizeof humanoid - 1);

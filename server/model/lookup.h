@@ -12,6 +12,3 @@ enum lookup_kind { LOOKUP_NODE, LOOKUP_CLIP, LOOKUP_SHAPE, LOOKUP_MATERIAL };
 
 MUST_CHECK enum err lookup_name(const struct model *m, enum lookup_kind kind, const char *name,
                                 const char *where, uint32_t *out, struct fault *fault);
-
-// The VRM bone's node, or MODEL_NONE.
-int32_t lookup_bone(const struct model *m, const char *vrm_bone);

@@ -101,11 +101,6 @@ uint64_t model_file_hash(const struct model_file *f)
     return f->hash;
 }
 
-size_t model_file_size(const struct model_file *f)
-{
-    return f->size_bytes;
-}
-
 struct model_file *model_file_ref(struct model_file *f)
 {
     CHECK(atomic_fetch_add(&f->references, 1) > 0);

@@ -404,11 +404,6 @@ void conn_take(struct conn *c, const struct conn_events *events, void *owner)
     c->taken = true;
 }
 
-void *conn_owner(const struct conn *c)
-{
-    return c->owner;
-}
-
 void conn_set_id(struct conn *c, uint64_t id)
 {
     c->id = id;

@@ -108,7 +108,6 @@ uint64_t conn_id(const struct conn *c);
 // From now on these events; bytes that wait (after an upgrade: the first message) are delivered
 // to them when the current call returns. May be called again to hand over.
 void conn_take(struct conn *c, const struct conn_events *events, void *owner);
-void *conn_owner(const struct conn *c);
 
 // Sending. False: the queue is full; the control lane then also closes the connection (SLOW).
 bool conn_send(struct conn *c, const void *bytes, size_t size_bytes);
@@ -161,6 +160,3 @@ struct conn_stats {
     uint64_t opened_ns;
 };
 void conn_stats(const struct conn *c, struct conn_stats *out);
-// Bytes that the kernel holds for this connection and has not sent or not got acknowledged
-// (SIOCOUTQ); 0 where the system does not say.
-size_t conn_kernel_bytes(const struct conn *c);

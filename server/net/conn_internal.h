@@ -73,7 +73,6 @@ void conn_handshake_step(struct conn *c); // nothing to do in other states
 // conn_out.c
 bool conn_out_create(struct conn *c); // false: no memory
 void conn_out_free(struct conn *c);
-bool conn_out_empty(const struct conn *c); // nothing queued in any lane or buffer
 void conn_out_drop_frames(struct conn *c); // those that have not begun
 void conn_out_last_words(struct conn *c);  // one try to send what is in the buffer, then never mind
 

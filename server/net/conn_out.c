@@ -48,7 +48,8 @@ void conn_out_free(struct conn *c)
     queue_free(&o->bytes);
 }
 
-bool conn_out_empty(const struct conn *c)
+// Nothing is queued in any lane or buffer.
+static bool is_empty(const struct conn *c)
 {
     const struct conn_out *o = &c->out;
     return o->frame_count == 0 && o->bulk_count == 0 && queue_used(&o->control) == 0 &&
@@ -374,7 +375,7 @@ static void flush_once(struct conn *c)
     }
     if (o->failed) conn_close(c, CONN_REASON_TLS);
     tell_sent(c);
-    if (conn_is_closed(c) || !conn_out_empty(c)) return;
+    if (conn_is_closed(c) || !is_empty(c)) return;
     if (c->state == CONN_DRAINING) {
         shut(c);
     } else if (c->state == CONN_OPEN && o->was_busy) {
@@ -394,8 +395,8 @@ void conn_flush(struct conn *c)
         o->flush_again = false;
         flush_once(c);
         // An event may have queued something without asking for a flush.
-        if (o->in_flight == 0 && !conn_is_closed(c) && c->state == CONN_OPEN &&
-            !conn_out_empty(c) && o->was_busy)
+        if (o->in_flight == 0 && !conn_is_closed(c) && c->state == CONN_OPEN && !is_empty(c) &&
+            o->was_busy)
             o->flush_again = true;
     }
     o->flushing = false;

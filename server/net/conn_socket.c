@@ -3,11 +3,7 @@
 #include <netinet/tcp.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
-#ifdef __linux__
-#include <linux/sockios.h>
-#endif
 
 #include "server/net/conn_internal.h"
 
@@ -87,18 +83,4 @@ void conn_socket_addresses(struct conn *c)
     memset(&address, 0, sizeof address);
     if (uv_tcp_getsockname(&c->tcp, (struct sockaddr *)&address, &size) == 0)
         fill(&c->local, &address);
-}
-
-size_t conn_kernel_bytes(const struct conn *c)
-{
-#ifdef SIOCOUTQ
-    uv_os_fd_t fd;
-    int waiting = 0;
-    if (uv_fileno((const uv_handle_t *)&c->tcp, &fd) == 0 && ioctl(fd, SIOCOUTQ, &waiting) == 0 &&
-        waiting > 0)
-        return (size_t)waiting;
-#else
-    (void)c;
-#endif
-    return 0;
 }

@@ -455,8 +455,3 @@ uint16_t listener_port(const struct listener *l)
 {
     return l->port;
 }
-
-const char *listener_host(const struct listener *l)
-{
-    return l->host;
-}

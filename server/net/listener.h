@@ -56,4 +56,3 @@ void listener_close(struct listener *l);
 // Connections accepted from now on use this configuration (a certificate was renewed); those that
 // are open keep theirs alive by themselves. Only of a listener that was opened with TLS.
 void listener_set_tls(struct listener *l, const struct tls_config *tls);
-const char *listener_host(const struct listener *l);

@@ -72,8 +72,7 @@ struct view {
     struct view *next, *before; // all views of the stage
     struct view_settings settings;
     struct actor *own; // NULL: a pure viewer
-    bool ready, looks;
-    float look_from[3];
+    bool ready;
     uint64_t first_tick, ready_tick;
     uint32_t hidden_count;
     struct view_entry entries[VIEW_ENTRIES];

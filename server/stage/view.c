@@ -21,8 +21,8 @@ static bool is_live(const struct view_entry *e)
 
 static void look_place(const struct view *v, float out[3])
 {
-    memcpy(out, v->look_from, 3 * sizeof *out);
-    if (v->looks || !v->own) return;
+    memset(out, 0, 3 * sizeof *out);
+    if (!v->own) return;
     for (int k = 0; k < 3; k++)
         out[k] = v->own->body.state.position[k] * v->own->role->model->info->unit_m;
 }
@@ -239,12 +239,6 @@ enum err view_set(struct view *v, const struct view_settings *settings)
 const struct view_settings *view_settings(const struct view *v)
 {
     return &v->settings;
-}
-
-void view_look_from(struct view *v, const float position_m[3])
-{
-    v->looks = true;
-    memcpy(v->look_from, position_m, sizeof v->look_from);
 }
 
 size_t view_count(const struct view *v)

@@ -51,8 +51,6 @@ bool view_is_ready(const struct view *v);
 // ERR_MEMORY or ERR_LIMIT: the old settings stay.
 MUST_CHECK enum err view_set(struct view *v, const struct view_settings *settings);
 const struct view_settings *view_settings(const struct view *v);
-// Where it looks from, scene space, metres; by default its own actor's place, or the origin.
-void view_look_from(struct view *v, const float position_m[3]);
 
 // The seen actors, own first, then by distance: index 0 .. view_count - 1. Indices hold until the
 // next tick, join or leave.

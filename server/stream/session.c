@@ -195,7 +195,7 @@ struct view_settings session_view_settings(const struct session *s)
                                   .actors_max = s->asked.characters_max};
 }
 
-bool session_apply_settings(struct session *s, const struct hello_quality *asked)
+static bool apply_settings(struct session *s, const struct hello_quality *asked)
 {
     struct hello_quality before = s->asked;
     s->asked = *asked;
@@ -214,7 +214,7 @@ static void on_settings(struct session *s, const struct message *m)
     struct fault fault = {0};
     if (hello_decode_settings(m->payload, m->size_bytes, &asked, &fault) != ERR_OK)
         refuse(s, m, STREAM_SETTING_REFUSED, 0, fault.line);
-    else if (!session_apply_settings(s, &asked))
+    else if (!apply_settings(s, &asked))
         refuse(s, m, STREAM_SETTING_REFUSED, 0, "no memory for these settings");
 }
 

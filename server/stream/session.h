@@ -91,6 +91,5 @@ void session_second(struct session *s, uint64_t now_ns);
 // Small messages.
 void session_note(struct link *l, uint8_t type, enum stream_code code, uint8_t message_type,
                   uint32_t subject, const char *text);
-bool session_apply_settings(struct session *s, const struct hello_quality *asked);
 struct view_settings session_view_settings(const struct session *s);
 uint32_t session_rate(const struct hub *h, const struct hello_quality *asked);
