@@ -40,13 +40,14 @@ struct mat34 mat34_from_xform(const struct xform *m)
     return out;
 }
 
-struct xform xform_mul(const struct xform *a, const struct xform *b)
+struct xform xform_mul(const struct xform *to_mid, const struct xform *mid_from)
 {
     struct xform out;
     for (int c = 0; c < 4; c++)
         for (int r = 0; r < 3; r++)
-            out.col[c][r] = a->col[0][r] * b->col[c][0] + a->col[1][r] * b->col[c][1] +
-                            a->col[2][r] * b->col[c][2] + (c == 3 ? a->col[3][r] : 0);
+            out.col[c][r] =
+                to_mid->col[0][r] * mid_from->col[c][0] + to_mid->col[1][r] * mid_from->col[c][1] +
+                to_mid->col[2][r] * mid_from->col[c][2] + (c == 3 ? to_mid->col[3][r] : 0);
     return out;
 }
 
