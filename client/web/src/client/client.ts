@@ -78,7 +78,7 @@ export const browserWorld: World = {
   open: (url) => new WebSocket(url, 'sinew.v1') as unknown as SocketLike,
 };
 
-const HELLO_PATIENCE_MS = 8000, PING_MS = 1000, BACKOFF_MS = [500, 10000] as const;
+const HELLO_PATIENCE_MS = 8000, WATCH_MS = 250, PING_MS = 1000, BACKOFF_MS = [500, 10000] as const;
 const RESYNC_GAP_US = 250000; // four a second
 const CAPABILITIES = ['zstd', 'lod', 'textures', 'resume'];
 
@@ -112,6 +112,8 @@ export class SinewClient extends Emitter<ClientEvents> {
   private endRetryMs = 0;
   private resume: { token: string; until: number } | null = null;
   private lastHeard = 0;
+  private lastLook = 0;
+  private silentMs = 0;
   private pingId = 0;
   private sequence = 0;
   private sentTimes = new Map<number, number>(); // input sequence → time
@@ -323,6 +325,7 @@ export class SinewClient extends Emitter<ClientEvents> {
     this.resume = welcome.resume
       ? { token: welcome.resume, until: this.now + (welcome.resume_s ?? 30) * 1e6 } : null;
     this.clock.forget();
+    this.silentMs = 0;
     this.shown.clear();
     if (!welcome.resumed) {
       this.sequence = 0;
@@ -334,7 +337,7 @@ export class SinewClient extends Emitter<ClientEvents> {
     if (!welcome.resumed && this.actor) this.repeatInput();
     this.ping();
     this.every(1000 / (welcome.ack_hz ?? 10), () => this.ack());
-    this.every(250, () => this.watch(welcome.heartbeat_ms ?? 5000));
+    this.every(WATCH_MS, () => this.watch(welcome.heartbeat_ms ?? 5000));
     this.every(PING_MS, () => this.ping());
   }
 
@@ -349,7 +352,11 @@ export class SinewClient extends Emitter<ClientEvents> {
 
   private watch(heartbeatMs: number): void {
     if (this.resume) this.resume.until = this.now + (this.welcome?.resume_s ?? 30) * 1e6;
-    if (this.now - this.lastHeard > 3 * heartbeatMs * 1000) this.dropSocket(endOfCode(Code.TIMED_OUT!));
+    // A page that was held up finds its timers due before the messages that came meanwhile: the
+    // time between two looks counts no more than a look's own.
+    this.silentMs = this.lastHeard >= this.lastLook ? 0 : this.silentMs + WATCH_MS;
+    this.lastLook = this.now;
+    if (this.silentMs > 3 * heartbeatMs) this.dropSocket(endOfCode(Code.TIMED_OUT!));
   }
 
   private ping(): void { this.send(proto.encodePing(++this.pingId, this.now)); }

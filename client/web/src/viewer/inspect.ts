@@ -10,6 +10,7 @@ declare global {
     sinewTest: {
       performers: Performer[];
       inspect(index: number): Promise<Inspected | null>;
+      azimuth(): number; // of the camera, radians
     };
   }
 }
@@ -20,9 +21,10 @@ function base64(values: Float32Array): string {
   return btoa(chunks.join(''));
 }
 
-export function exposeForTests(performers: Performer[]): void {
+export function exposeForTests(performers: Performer[], azimuth: () => number): void {
   window.sinewTest = {
     performers,
+    azimuth,
     inspect: async (index) => {
       const seen = await performers[index]?.client.inspect();
       return seen ? { ...seen, positions: base64(seen.positions) } : null;

@@ -13,11 +13,11 @@ import { Stage } from './stage.js';
 
 interface Listed { name: string; vertices: number; still: boolean; }
 
-const PERFORMERS_MAX = 8, FIGURES_MS = 400, SHARED_SPACING_M = 1.6;
+const PERFORMERS_MAX = 8, SHAPES_MAX = 200, FIGURES_MS = 400, SHARED_SPACING_M = 1.6;
 const query = new URLSearchParams(location.search);
 
 class Viewer {
-  private readonly stage = new Stage(element<HTMLCanvasElement>('canvas'));
+  readonly stage = new Stage(element<HTMLCanvasElement>('canvas'));
   private readonly store = new TextureStore();
   private readonly figures = new FigureList(element('figures-list'));
   private listed: Listed[] = [];
@@ -89,6 +89,7 @@ class Viewer {
     this.where = null;
     this.showCast();
     this.showClips();
+    this.showShapes();
   }
 
   /** Side by side, with room between. In a shared scene they stand where the scene has them. */
@@ -123,7 +124,9 @@ class Viewer {
     this.arrange();
     this.showCast();
     this.showEmpty(performer.state);
-    if (performer === this.chosen) this.showClips();
+    if (performer !== this.chosen) return;
+    this.showClips();
+    if (this.shapesOf !== performer.shapes) this.showShapes();
   }
 
   /** The further own characters of a shared scene step aside, once. */
@@ -199,6 +202,7 @@ class Viewer {
     for (const [id, key] of [['bits', 'bits'], ['rate', 'rate_hz'], ['detail', 'detail']] as const) {
       on(id, 'change', () => this.setQuality({ [key]: Number(element<HTMLSelectElement>(id).value) }));
     }
+    on('relax', 'click', () => this.relax());
     on('retry', 'click', () => this.retry());
     on('fit', 'click', () => this.fit());
     on('turn', 'click', () => this.press('turn', (pressed) => { this.stage.controls.autoRotate = pressed; }));
@@ -299,10 +303,29 @@ class Viewer {
     if (focused) list.querySelector<HTMLElement>('[aria-pressed="true"]')?.focus();
     const play = element<HTMLButtonElement>('play'), idle = !chosen?.player.clip;
     play.hidden = idle;
+    element('speed-line').hidden = !chips.length;
     play.textContent = chosen?.player.playing ? 'Pause' : 'Play';
     play.setAttribute('aria-pressed', String(!idle && chosen!.player.playing));
     element<HTMLInputElement>('speed').value = String(chosen?.player.speed ?? 1);
     element('speed-text').textContent = `${(chosen?.player.speed ?? 1).toFixed(1)}×`;
+  }
+
+  /** A slider for each shape that the character has. */
+  private shapesOf: string[] | null = null;
+  private showShapes(): void {
+    const chosen = this.chosen, shapes = chosen?.shapes ?? [];
+    this.shapesOf = chosen?.shapes ?? null;
+    element('face-section').hidden = shapes.length === 0;
+    element('face').replaceChildren(...shapes.slice(0, SHAPES_MAX).map((shape) => {
+      const range = make('input', { type: 'range', min: '0', max: '1', step: '0.01', value: String(chosen!.weights.get(shape) ?? 0) });
+      range.oninput = () => chosen!.shape(shape, Number(range.value));
+      return make('label', { className: 'slider', title: shape }, make('span', {}, title(shape)), range);
+    }));
+  }
+
+  private relax(): void {
+    for (const shape of this.chosen?.weights.keys() ?? []) this.chosen!.shape(shape, 0);
+    this.showShapes();
   }
 
   private showFigures(): void {
@@ -359,7 +382,7 @@ function run(): void {
     document.querySelector<HTMLElement>('.spinner')!.hidden = true;
     return;
   }
-  exposeForTests(viewer.performers);
+  exposeForTests(viewer.performers, () => viewer.stage.controls.getAzimuthalAngle());
   void viewer.start();
 }
 

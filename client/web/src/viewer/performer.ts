@@ -29,10 +29,13 @@ export class Performer {
   readonly meshes = new Map<number, SinewMesh>();
   state: StateChange = { state: 'idle' };
   clips: string[] = [];
+  shapes: string[] = [];
+  readonly weights = new Map<string, number>(); // of shapes that someone has moved
   vertexCount = 0;
   sized = false; // a frame has been drawn: its bounds are known
   private readonly topologies = new Map<string, Topology>();
   private ghosts: SinewMesh[] = []; // of the session before, until the new one shows something
+  private readonly moved = new Set<string>();
   private lastPose = 0;
 
   constructor(readonly options: PerformerOptions) {
@@ -51,12 +54,21 @@ export class Performer {
     this.options.onChange();
   }
 
+  shape(name: string, weight: number): void {
+    this.weights.set(name, weight);
+    this.moved.add(name);
+  }
+
   /** In the animation frame: sends the clip's time, uploads what has come. */
   step(nowMs: number, seconds: number): void {
     const time = this.player.step(seconds);
     if (time !== null && nowMs - this.lastPose >= POSE_GAP_MS && this.client.state === 'open') {
       this.lastPose = nowMs;
       this.player.noteSent(this.client.pose({ clip: this.player.clip!, time_s: time }));
+    }
+    if (this.moved.size && this.client.state === 'open') { // a slider gives more events than there are frames
+      this.client.face(Object.fromEntries([...this.moved].map((name) => [name, this.weights.get(name)!])));
+      this.moved.clear();
     }
     for (const mesh of this.meshes.values()) {
       const frame = mesh.update();
@@ -98,6 +110,7 @@ export class Performer {
     c.on('error', o.onNote);
     c.on('catalogue', ({ names }) => {
       this.clips = names.clips ?? [];
+      this.shapes = names.shapes ?? [];
       o.onChange();
     });
     c.on('actor', (actor) => this.meet(actor.actor, actor.model, actor.modelVersion, actor.own));

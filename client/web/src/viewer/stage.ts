@@ -10,10 +10,19 @@ const TURN_STEP = 0.12, ZOOM_STEP = 1.15;
 const GLIDE_S = 0.45;
 const FIT_ROOM = 1.12; // air around what is shown
 // What is given up, step by step, on a slow graphics card: pixels, then the softness of shadows.
-const LEVELS = [{ pixels: 1, shadow: 2048 }, { pixels: 0.75, shadow: 1024 }, { pixels: 0.5, shadow: 512 }] as const;
+const LEVELS = [{ pixels: 1, shadow: 2048 }, { pixels: 0.75, shadow: 1024 }, { pixels: 0.6, shadow: 512 }] as const;
 const SLOW_MS = 34, SLOW_FRAMES = 24;
 
 export interface Margins { right: number; bottom: number; top: number; } // pixels that the panel covers
+
+/** No graphics card: every pixel costs processor time, so the stage starts on its lowest level. */
+function drawsInSoftware(): boolean {
+  const gl = document.createElement('canvas').getContext('webgl2', { antialias: false });
+  const info = gl?.getExtension('WEBGL_debug_renderer_info');
+  const name = info ? String(gl!.getParameter(info.UNMASKED_RENDERER_WEBGL)) : '';
+  gl?.getExtension('WEBGL_lose_context')?.loseContext();
+  return /swiftshader|llvmpipe|software|basic render/i.test(name);
+}
 
 export class Stage {
   readonly scene = new THREE.Scene();
@@ -32,13 +41,16 @@ export class Stage {
   private readonly calm = matchMedia('(prefers-reduced-motion: reduce)');
 
   constructor(canvas: HTMLCanvasElement) {
-    this.renderer = new THREE.WebGLRenderer({ canvas, antialias: true, alpha: true, powerPreference: 'high-performance' });
+    const slow = drawsInSoftware();
+    if (slow) this.level = LEVELS.length - 1;
+    this.renderer = new THREE.WebGLRenderer({ canvas, antialias: !slow, alpha: true, powerPreference: 'high-performance' });
     this.renderer.shadowMap.enabled = true;
-    this.renderer.shadowMap.type = THREE.PCFShadowMap;
+    this.renderer.shadowMap.type = slow ? THREE.BasicShadowMap : THREE.PCFShadowMap;
+    if (slow) this.ground.simplify();
     this.renderer.toneMapping = THREE.NeutralToneMapping;
     this.renderer.toneMappingExposure = 1.05;
     this.sun.castShadow = true;
-    this.sun.shadow.mapSize.setScalar(LEVELS[0].shadow);
+    this.sun.shadow.mapSize.setScalar(LEVELS[this.level]!.shadow);
     this.sun.shadow.radius = 5;
     this.sun.shadow.normalBias = 0.02;
     this.scene.add(this.ground, this.cast, this.sky, this.sun, this.sun.target, this.rim, this.rim.target);

@@ -1,0 +1,240 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { bye, frame, golden, joined, p, welcome } from './fake.mjs';
+
+const T = p.Type;
+const ackEntries = (m) => {
+  const r = new p.Reader(m.payload);
+  r.take(22);
+  const count = r.u16(), entries = [];
+  for (let i = 0; i < count; i++) entries.push({ actor: r.u32(), frame: r.u32(), received: r.u64(), rendered: r.u64() });
+  return entries;
+};
+const sequenceOf = (m) => new p.Reader(m.payload).u32();
+
+test('joins: HELLO first, then open at WELCOME', () => {
+  const { client, world, states, seen } = joined({ hello: { character: 'Fox', token: 'secret' } });
+  assert.deepEqual(states(), ['connecting', 'open']);
+  assert.equal(world.socket.sent[0].type, T.HELLO);
+  assert.equal(world.socket.hello().character, 'Fox');
+  assert.equal(world.socket.hello().token, 'secret');
+  assert.equal(client.actor, 9);
+  assert.equal(seen.find(([name]) => name === 'welcome')[1].session, 's1');
+});
+
+test('a server that does not answer is left and tried again', () => {
+  const { world, last } = joined({}, null);
+  world.pass(8000);
+  assert.equal(last().state, 'waiting');
+  assert.equal(last().end.name, 'TIMED_OUT');
+  world.pass(600);
+  assert.equal(world.sockets.length, 2);
+});
+
+test('answers PING at once and measures the clock by PONG', () => {
+  const { client, world } = joined();
+  world.socket.give(p.encodePing(5, 777));
+  assert.deepEqual(p.decodePong(world.socket.of(T.PONG)[0].payload).pingTime, 777);
+  const sent = p.decodePing(world.socket.of(T.PING)[0].payload);
+  world.us += 800;
+  world.socket.give(p.encodePong({ id: sent.id, pingTime: sent.sendTime, receiveTime: sent.sendTime + 1_000_350, sendTime: sent.sendTime + 1_000_450 }));
+  assert.equal(client.clock.rtt, 700);
+  assert.equal(client.clock.offset, 1_000_000);
+});
+
+test('acknowledges ten times a second, once a frame, and anchors at once', () => {
+  const { world, sink, client } = joined();
+  world.socket.give(golden('actor'));
+  sink.onFrame(frame(41));
+  world.pass(100);
+  assert.deepEqual(ackEntries(world.socket.of(T.ACK)[0]), [{ actor: 9, frame: 41, received: 41000, rendered: 0 }]);
+  client.rendered(frame(41));
+  world.pass(100);
+  assert.ok(ackEntries(world.socket.of(T.ACK)[1])[0].rendered > 0);
+  const before = world.socket.of(T.ACK).length;
+  sink.onAnchor(9, 42, 42000);
+  assert.deepEqual(ackEntries(world.socket.of(T.ACK)[before]), [{ actor: 9, frame: 42, received: 42000, rendered: 0 }]);
+});
+
+test('asks for a new start at most four times a second', () => {
+  const { world, sink } = joined();
+  for (let i = 0; i < 5; i++) sink.onLost(9, i);
+  assert.equal(world.socket.of(T.RESYNC).length, 1);
+  world.pass(260);
+  sink.onLost(9, 9);
+  assert.equal(world.socket.of(T.RESYNC).length, 2);
+});
+
+test('three heartbeats of silence end the connection; signs of life do not', () => {
+  const { world, last } = joined();
+  for (let i = 0; i < 5; i++) {
+    world.pass(3000);
+    world.socket.give(p.encodePing(i, 1));
+  }
+  assert.equal(last().state, 'open');
+  world.pass(6300);
+  assert.equal(last().end.name, 'TIMED_OUT');
+});
+
+test('a lost connection is resumed with the token, and input goes on counting', () => {
+  const { client, world, states, last } = joined();
+  assert.equal(client.pose({ clip: 'Walk' }), 1);
+  world.socket.drop();
+  assert.equal(last().state, 'waiting');
+  assert.equal(last().retryMs, 500);
+  world.pass(500);
+  world.socket.onopen();
+  assert.equal(world.socket.hello().resume, 'token-1');
+  assert.equal(world.socket.hello().token, undefined);
+  world.socket.give(welcome({ resumed: true, resume: 'token-2' }));
+  assert.equal(last().resumed, true);
+  assert.equal(world.socket.of(T.POSE).length, 0);
+  assert.equal(client.pose({ clip: 'Walk', time_s: 1 }), 2);
+  assert.deepEqual(states(), ['connecting', 'open', 'waiting', 'connecting', 'open']);
+});
+
+test('an expired token means joining anew: counting from 1, the standing pose sent again', () => {
+  const { client, world, calls } = joined({ hello: { token: 'secret' } });
+  world.socket.give(golden('actor'));
+  client.pose({ clip: 'Walk' });
+  client.pose({ clip: 'Run' });
+  world.socket.drop();
+  world.pass(500);
+  world.socket.onopen();
+  world.socket.give(bye(p.Code.RESUME_EXPIRED));
+  world.pass(2000);
+  assert.equal(world.sockets.length, 3);
+  world.socket.onopen();
+  assert.equal(world.socket.hello().resume, undefined);
+  assert.equal(world.socket.hello().token, 'secret');
+  world.socket.give(welcome({ actor: 12 }));
+  assert.ok(calls.some(([name, actor]) => name === 'gone' && actor === 9));
+  assert.deepEqual(world.socket.of(T.POSE).map(sequenceOf), [1]);
+});
+
+test('a token older than the server keeps it is not tried', () => {
+  const { world } = joined();
+  world.socket.drop();
+  world.us += 31e6; // the machine slept
+  world.pass(0);
+  world.socket.onopen();
+  assert.equal(world.sockets.length, 2);
+  assert.equal(world.socket.hello().resume, undefined);
+});
+
+test('back-off doubles to ten seconds, is shaken, and starts anew after a success', () => {
+  const { world, last } = joined();
+  const waits = [];
+  for (let i = 0; i < 7; i++) {
+    world.socket.drop();
+    waits.push(last().retryMs);
+    world.pass(last().retryMs);
+  }
+  assert.deepEqual(waits, [500, 1000, 2000, 4000, 8000, 10000, 10000]);
+  world.socket.onopen();
+  world.socket.give(welcome());
+  world.chance = 0;
+  world.socket.drop();
+  assert.equal(last().retryMs, 250);
+});
+
+test('BYE says when to come back', () => {
+  const { world, last } = joined();
+  world.socket.give(bye(p.Code.RESTART, 3000));
+  assert.equal(last().end.name, 'RESTART');
+  assert.equal(last().retryMs, 3000);
+});
+
+for (const [code, closeCode, name] of [[12, 4003, 'UNAUTHORISED'], [14, 4005, 'PROTOCOL_VERSION'], [15, 4006, 'NO_SUCH_CHARACTER'], [9, 4000, 'SUPERSEDED']]) {
+  test(`${name} ends for good, by BYE and by close code`, () => {
+    const a = joined();
+    a.world.socket.give(bye(code, 0, 'told why'));
+    assert.equal(a.last().state, 'closed');
+    assert.match(a.last().end.text, /told why/);
+    const b = joined();
+    b.world.socket.drop(closeCode);
+    assert.equal(b.last().end.name, name);
+    b.world.pass(60000);
+    assert.equal(b.world.sockets.length, 1);
+  });
+}
+
+test('an unknown close code may come back', () => {
+  const { world, last } = joined();
+  world.socket.drop(4999);
+  assert.equal(last().state, 'waiting');
+});
+
+test('a malformed message ends the connection, and a new one is tried', () => {
+  const { world, last } = joined();
+  world.socket.give(new Uint8Array([0x60, 0, 9, 9, 0, 0, 0, 0]));
+  assert.equal(last().state, 'waiting');
+  assert.match(last().end.text, /could not be read/);
+});
+
+test('unknown messages are skipped; frames of actors that have gone are given back', () => {
+  const { world, sink, calls, seen } = joined();
+  world.socket.give(p.envelope(0xc1, new Uint8Array(5)), golden('actor'));
+  sink.onFrame(frame(1));
+  world.socket.give(p.envelope(T.GONE, new p.Writer().u32(3).u32(9).done()));
+  sink.onFrame(frame(2));
+  assert.deepEqual(seen.filter(([name]) => name === 'frame').map(([, f]) => f.frame), [1]);
+  assert.ok(calls.some(([name, n]) => name === 'recycle' && n === 2));
+});
+
+test('close says BYE and stays closed', () => {
+  const { client, world, last } = joined();
+  client.close();
+  assert.equal(p.decodeNote(world.socket.of(T.BYE)[0].payload).code, 1);
+  assert.equal(world.socket.closed, 1000);
+  world.pass(60000);
+  assert.equal(world.sockets.length, 1);
+  assert.equal(last().state, 'closed');
+});
+
+test('names of shapes become ids, unknown ones are left out', () => {
+  const { client, world } = joined();
+  client.catalogue = { actor: 9, names: { shapes: ['blink', 'smile'] } };
+  client.face({ smile: 0.5, nose: 1 });
+  const r = new p.Reader(world.socket.of(T.FACE)[0].payload);
+  r.take(16);
+  assert.deepEqual([r.u32(), r.u16(), r.u16(), r.f32()], [1, 1, 0, 0.5]);
+  assert.equal(client.face({ nose: 1 }), 0);
+});
+
+test('textures are asked for once and joined from their stretches', () => {
+  const { world, seen } = joined();
+  world.socket.give(golden('appearance'), golden('appearance'));
+  assert.equal(world.socket.of(T.WANT).length, 1);
+  const hash = new Uint8Array(16).fill(7);
+  const stretch = (first, bytes) => p.envelope(T.TEXTURE,
+    new p.Writer().put(hash).u32(5).u32(first).u32(bytes.length).u32(1).put(Uint8Array.from(bytes)).done());
+  world.socket.give(stretch(0, [1, 2, 3]));
+  world.socket.give(stretch(3, [4, 5]));
+  const texture = seen.find(([name]) => name === 'texture')[1];
+  assert.deepEqual([...texture.bytes], [1, 2, 3, 4, 5]);
+  assert.equal(texture.mime, 'image/png');
+});
+
+test('input latency is from the message to the frame that shows it', () => {
+  const { client, world, sink } = joined();
+  world.socket.give(golden('actor'));
+  const sequence = client.pose({ clip: 'Walk' });
+  const sent = world.us;
+  sink.onFrame(frame(5, { inputSequence: sequence, receiveTime: sent + 21000 }));
+  assert.equal(client.inputLatency, 21000);
+});
+
+test('the clip player finds the length of a clip by the surface that stops', () => {
+  const player = new p.ClipPlayer(), surface = (t) => Float32Array.from({ length: 30 }, (_, i) => i + Math.min(t, 1.2));
+  player.start('Walk');
+  let sequence = 0, longest = 0;
+  for (let i = 0; i < 400; i++) {
+    const time = player.step(1 / 60);
+    longest = Math.max(longest, time);
+    player.noteSent(++sequence);
+    player.noteFrame(sequence, surface(time));
+  }
+  assert.ok(longest < 1.2 + 0.6, `it went on to ${longest}`);
+  assert.ok(player.time <= 1.25);
+});

@@ -1,0 +1,306 @@
+// Drives the viewer: node test_viewer.mjs SINEWD SINEW DATA [FOLDER for screenshots]
+import assert from 'node:assert/strict';
+import { spawn, spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { inflateSync } from 'node:zlib';
+
+const root = join(dirname(fileURLToPath(import.meta.url)), '../..');
+const { chromium } = createRequire(join(root, 'client/web/package.json'))('playwright-core');
+const [sinewd, sinew, data, shots] = process.argv.slice(2);
+const folder = mkdtempSync(join(tmpdir(), 'sinew-viewer-'));
+const characters = [
+  { name: 'Fox', file: join(data, 'gltf/khronos/Fox.glb'), clip: 'Walk' },
+  { name: 'Robot', file: join(data, 'gltf/other/RobotExpressive.glb'), clip: 'Dance' },
+  { name: 'mira', file: join(root, 'tests/assets/characters/mira.rig.json'), clip: 'Walk' },
+];
+const PATIENCE_MS = 90000; // software rendering on a busy machine
+
+// ---- the server ----
+
+class Server {
+  ports = { http: 0, tls: 0 };
+  async start() {
+    const models = characters.flatMap((c) => ['--model', `${c.name}=${c.file}`]);
+    this.process = spawn(sinewd, ['serve', '--data', join(folder, 'data'), '--http', `127.0.0.1:${this.ports.http}`,
+      '--tls', `127.0.0.1:${this.ports.tls}`, '--drain', '1', ...models], { stdio: ['ignore', 'pipe', 'ignore'] });
+    let text = '';
+    for await (const chunk of this.process.stdout) {
+      text += chunk;
+      const http = text.match(/ http:\/\/127\.0\.0\.1:(\d+)\//), tls = text.match(/https:\/\/[^ ]*:(\d+)\//);
+      if (http && tls) {
+        this.ports = { http: Number(http[1]), tls: Number(tls[1]) };
+        return;
+      }
+    }
+    throw new Error(`the server did not start: ${text}`);
+  }
+  async stop(signal = 'SIGTERM') {
+    if (!this.process || this.process.exitCode !== null || this.process.signalCode !== null) return;
+    const ended = new Promise((resolve) => this.process.once('exit', resolve));
+    this.process.kill(signal);
+    await ended;
+  }
+  get page() { return `http://127.0.0.1:${this.ports.http}/`; }
+}
+
+// ---- the browser ----
+
+const flags = ['--no-sandbox', '--use-gl=angle', '--use-angle=swiftshader', '--enable-unsafe-swiftshader', '--disable-quic',
+  '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync'];
+
+async function openPage(browser, url, options = {}) {
+  const context = await browser.newContext({ viewport: { width: 960, height: 640 }, ignoreHTTPSErrors: true, ...options });
+  const page = await context.newPage(), complaints = [];
+  page.on('console', (m) => {
+    // Chromium itself logs connections that fail: expected while a server is away.
+    if (['error', 'warning'].includes(m.type()) && !/WebSocket connection|ERR_CONNECTION|GPU stall/.test(m.text())) complaints.push(m.text());
+  });
+  page.on('pageerror', (e) => complaints.push(String(e)));
+  page.on('request', (r) => { // blob: and data: are the page's own
+    if (/^(http|ws)/.test(r.url()) && new URL(r.url()).host !== new URL(url).host) complaints.push(`asks elsewhere: ${r.url()}`);
+  });
+  page.setDefaultTimeout(PATIENCE_MS);
+  await page.goto(url, { timeout: PATIENCE_MS });
+  return { page, context, complaints };
+}
+
+const framesOf = (page) => page.evaluate(() => sinewTest.performers.map((p) => p.own?.frame?.frame ?? 0));
+async function waitFor(what, look) {
+  const end = Date.now() + PATIENCE_MS;
+  for (;;) {
+    const value = await look();
+    if (value) return value;
+    if (Date.now() > end) throw new Error(`not within ${PATIENCE_MS / 1000} s: ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 200));
+  }
+}
+const allDrawn = (page, count) => waitFor('every character is drawn', async () => {
+  const frames = await framesOf(page);
+  return frames.length === count && frames.every((n) => n > 0);
+});
+
+/** Distinct colours, five bits a channel, of an 8-bit RGB(A) PNG inside a box of it. */
+function coloursOf(png, box) {
+  const width = png.readUInt32BE(16), channels = png[25] === 6 ? 4 : 3, parts = [];
+  for (let at = 8; at < png.length; at += 12 + png.readUInt32BE(at)) {
+    if (png.toString('latin1', at + 4, at + 8) === 'IDAT') parts.push(png.subarray(at + 8, at + 8 + png.readUInt32BE(at)));
+  }
+  const raw = inflateSync(Buffer.concat(parts)), stride = width * channels, colours = new Set();
+  let above = new Uint8Array(stride);
+  for (let y = 0; y < box.y + box.height; y++) {
+    const filter = raw[y * (stride + 1)], line = Uint8Array.from(raw.subarray(y * (stride + 1) + 1, (y + 1) * (stride + 1)));
+    for (let x = 0; x < stride; x++) {
+      const a = x < channels ? 0 : line[x - channels], b = above[x], c = x < channels ? 0 : above[x - channels];
+      const p = a + b - c, pa = Math.abs(p - a), pb = Math.abs(p - b), pc = Math.abs(p - c);
+      line[x] += [0, a, b, (a + b) >> 1, pa <= pb && pa <= pc ? a : pb <= pc ? b : c][filter];
+    }
+    for (let x = box.x; y >= box.y && x < box.x + box.width; x++) {
+      const at = x * channels;
+      colours.add((line[at] >> 3) << 10 | (line[at + 1] >> 3) << 5 | line[at + 2] >> 3);
+    }
+    above = line;
+  }
+  return colours.size;
+}
+
+async function picture(page, name) {
+  const png = await page.screenshot();
+  if (shots) writeFileSync(join(shots, `${name}.png`), png);
+  return png;
+}
+
+// ---- the cases ----
+
+const server = new Server();
+const cases = {
+  async 'three characters are on the screen, and nothing is complained about'(browser) {
+    const address = `${server.page}?${characters.map((c) => `character=${c.name}`).join('&')}`;
+    const { page, context, complaints } = await openPage(browser, address, { viewport: { width: 1280, height: 800 } });
+    await allDrawn(page, 3);
+    const before = await framesOf(page);
+    await waitFor('they move on', async () => (await framesOf(page)).every((n, i) => n > before[i]));
+    await waitFor('textures have come', () => page.evaluate(() => {
+      let maps = 0;
+      sinewTest.performers[0].own.traverse((o) => { maps += [o.material].flat().filter((m) => m?.map).length; });
+      return maps > 0;
+    }));
+    await page.waitForTimeout(2000);
+    const colours = coloursOf(await picture(page, 'desktop'), { x: 60, y: 100, width: 860, height: 560 });
+    assert.ok(colours > 150, `${colours} colours in the picture`);
+    assert.equal(await page.textContent('#status-text'), 'Live');
+    const figures = await page.textContent('#figures-list');
+    assert.match(figures, /Mbit\/s|kbit\/s/);
+    assert.match(figures, /bits/);
+    assert.deepEqual(complaints, []);
+    await context.close();
+  },
+
+  async 'a decoded frame is bit for bit that of the C decoder'(browser) {
+    for (const c of characters) {
+      const time = 0.375, script = join(folder, 'pose.jsonl'), dump = join(folder, 'dump.f32');
+      writeFileSync(script, `${JSON.stringify({ t_s: 0, pose: { clip: c.clip, time_s: time } })}\n`);
+      const played = spawnSync(sinew, ['play', `ws://127.0.0.1:${server.ports.http}`, '--character', c.name, '--script', script,
+        '--frames', '60', '--dump', dump], { encoding: 'utf8' });
+      assert.equal(played.status, 0, played.stderr);
+      const { page, context } = await openPage(browser, `${server.page}?character=${c.name}`);
+      await allDrawn(page, 1);
+      // The grid of a surface depends on what it has shown: a new session, like the native one,
+      // whose first input is the pose.
+      await page.evaluate(({ clip, t }) => {
+        const { client } = sinewTest.performers[0];
+        client.pose({ clip, time_s: t });
+        client.resume = null;
+        client.socket.close();
+      }, { clip: c.clip, t: time });
+      await waitFor('it joined anew', () => page.evaluate(() =>
+        sinewTest.performers[0].client.counters.reconnects === 1 && sinewTest.performers[0].client.state === 'open'));
+      const seen = await waitFor('a frame shows the pose', async () => {
+        const i = await page.evaluate(() => sinewTest.inspect(0));
+        return i && i.inputSequence === 1 && i.still ? i : null;
+      });
+      const here = Buffer.from(seen.positions, 'base64'), there = readFileSync(dump);
+      assert.equal(here.length, there.length);
+      assert.ok(here.equals(there), `${c.name}: the positions differ`);
+      console.log(`     ${c.name}: ${here.length / 12} vertices, rows ${seen.rowsHash}`);
+      await context.close();
+    }
+  },
+
+  async 'clips, shapes and quality are steered from the page'(browser) {
+    const { page, context, complaints } = await openPage(browser, `${server.page}?character=Robot`);
+    await allDrawn(page, 1);
+    await page.click('#clips button:has-text("Wave")');
+    await waitFor('the pose is in the frames', () => page.evaluate(() => sinewTest.performers[0].own.frame.inputSequence > 2));
+    assert.equal(await page.getAttribute('#clips button:has-text("Wave")', 'aria-pressed'), 'true');
+    await page.selectOption('#bits', '12');
+    await waitFor('frames have 12 bits', () => page.evaluate(() => sinewTest.performers[0].own.frame.bits === 12));
+    await page.selectOption('#add-name', 'Fox');
+    await page.click('#add button');
+    await allDrawn(page, 2);
+    assert.equal(await page.locator('.cast li').count(), 2);
+    await page.locator('.cast li').nth(0).locator('.icon').click();
+    assert.equal(await page.locator('.cast li').count(), 1);
+    assert.deepEqual(complaints, []);
+    await context.close();
+  },
+
+  async 'two pages in one scene see each other'(browser) {
+    const a = await openPage(browser, `${server.page}?character=Fox&scene=meeting`);
+    await allDrawn(a.page, 1);
+    const b = await openPage(browser, `${server.page}?character=mira&scene=meeting`);
+    const both = (page) => waitFor('two characters are drawn', () =>
+      page.evaluate(() => [...sinewTest.performers[0].meshes.values()].filter((m) => m.frame).length === 2));
+    await both(a.page);
+    await both(b.page);
+    await b.context.close();
+    await waitFor('the other has gone', () => a.page.evaluate(() => sinewTest.performers[0].meshes.size === 1));
+    assert.deepEqual(a.complaints, []);
+    await a.context.close();
+  },
+
+  async 'it comes back by itself after the server restarts, and says so'(browser) {
+    const { page, context, complaints } = await openPage(browser, `${server.page}?character=Fox&character=mira`);
+    await allDrawn(page, 2);
+    await server.stop();
+    await waitFor('it says that it reconnects', async () => /Reconnecting/.test(await page.textContent('#status-text')));
+    await picture(page, 'away');
+    await server.start();
+    await waitFor('it is live again', async () => (await page.textContent('#status-text')) === 'Live');
+    const before = await framesOf(page);
+    await waitFor('frames come again', async () => (await framesOf(page)).every((n) => n > 0) &&
+      (await framesOf(page)).some((n, i) => n !== before[i]));
+    assert.match(await page.textContent('#notices'), /Reconnected/);
+    assert.equal(await page.evaluate(() => sinewTest.performers[0].group.children.length), 1);
+    assert.deepEqual(complaints, []);
+    await context.close();
+  },
+
+  async 'over TLS without a token it asks for one'(browser) {
+    const { page, context } = await openPage(browser, `https://127.0.0.1:${server.ports.tls}/?character=Fox`);
+    const outcome = await waitFor('a dialog or frames', () => page.evaluate(() =>
+      document.getElementById('ask').open ? 'asked' : sinewTest.performers[0]?.own?.frame ? 'shown' : null));
+    if (outcome === 'asked') {
+      const added = spawnSync(sinewd, ['token', 'add', '--data', join(folder, 'data'), '--name', 'viewer', '--scope', 'viewer'], { encoding: 'utf8' });
+      assert.equal(added.status, 0, added.stderr);
+      await page.fill('#token', added.stdout.trim().split(/\s+/).at(-1));
+      await page.click('#ask button');
+      await allDrawn(page, 1);
+    }
+    await context.close();
+  },
+
+  async 'on a phone everything fits and can be hit with a thumb'(browser) {
+    const { page, context, complaints } = await openPage(browser, `${server.page}?character=mira`,
+      { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true });
+    await allDrawn(page, 1);
+    const faults = await page.evaluate(() => {
+      const list = [];
+      if (document.documentElement.scrollWidth > innerWidth) list.push('the page is wider than the screen');
+      for (const e of document.querySelectorAll('button, select, input')) {
+        const box = e.getBoundingClientRect();
+        if (box.width === 0) continue; // hidden
+        if (box.height < 43.5 || box.width < 43.5) list.push(`${e.id || e.textContent}: ${box.width} x ${box.height}`);
+        if (box.left < -1 || box.right > innerWidth + 1) list.push(`${e.id || e.textContent} sticks out`);
+      }
+      return list;
+    });
+    assert.deepEqual(faults, []);
+    await page.waitForTimeout(1500);
+    assert.ok(coloursOf(await picture(page, 'phone'), { x: 20, y: 150, width: 350, height: 280 }) > 60);
+    await page.tap('#sheet');
+    assert.equal(await page.getAttribute('#sheet', 'aria-expanded'), 'false');
+    await page.waitForTimeout(2500);
+    await picture(page, 'phone-down');
+    assert.deepEqual(complaints, []);
+    await context.close();
+  },
+
+  async 'it can be used by keyboard, and every control has a name'(browser) {
+    const { page, context } = await openPage(browser, `${server.page}?character=Fox`);
+    await allDrawn(page, 1);
+    const unnamed = await page.evaluate(() => [...document.querySelectorAll('button, select, input, canvas')]
+      .filter((e) => e.getBoundingClientRect().width > 0 && !e.closest('[hidden]'))
+      .filter((e) => !(e.getAttribute('aria-label') || e.textContent.trim() || e.labels?.length))
+      .map((e) => e.outerHTML));
+    assert.deepEqual(unnamed, []);
+    await page.focus('#canvas');
+    const azimuth = () => page.evaluate(() => sinewTest.azimuth());
+    const before = await azimuth();
+    await page.keyboard.press('ArrowRight');
+    await waitFor('the camera turns', async () => Math.abs(await azimuth() - before) > 0.05);
+    for (let i = 0; i < 30; i++) { // the focus reaches the panel
+      await page.keyboard.press('Tab');
+      if (await page.evaluate(() => document.activeElement?.closest('#panel') !== null)) break;
+    }
+    assert.ok(await page.evaluate(() => document.activeElement.closest('#panel') !== null));
+    await context.close();
+  },
+};
+
+let failed = 0;
+const browser = await chromium.launch({ executablePath: '/usr/bin/chromium', headless: true, args: flags });
+try {
+  await server.start();
+  for (const [name, step] of Object.entries(cases)) {
+    const started = Date.now();
+    try {
+      await step(browser);
+      console.log(`ok   ${name} (${((Date.now() - started) / 1000).toFixed(1)} s)`);
+    } catch (e) {
+      failed++;
+      console.log(`FAIL ${name}\n${e.stack}`);
+      for (const context of browser.contexts()) await context.close();
+      if (!server.process || server.process.exitCode !== null) await server.start();
+    }
+  }
+} finally {
+  await browser.close();
+  await server.stop();
+  await server.stop('SIGKILL');
+  rmSync(folder, { recursive: true, force: true });
+}
+process.exit(failed ? 1 : 0);
