@@ -40,7 +40,7 @@ struct tls {
     struct tls_config *config;
     struct queue *in, *out;
     char host[256]; // client: an address to be found in the certificate; "" when mbedTLS checks
-    bool open, failed, full_handshake;
+    bool open, failed, full_handshake, peer_refused;
     int answers; // records that reading alone has made us send (alerts)
     bool reading;
     char failure[FAILURE_BYTES];
@@ -317,6 +317,7 @@ static enum tls_status fail_status(struct tls *t, int status)
 {
     char text[FAILURE_BYTES];
     if (status == MBEDTLS_ERR_X509_CERT_VERIFY_FAILED) {
+        t->peer_refused = true;
         uint32_t flags = mbedtls_ssl_get_verify_result(&t->ssl);
         if (mbedtls_x509_crt_verify_info(text, sizeof text, "", flags) > 0) {
             text[strcspn(text, "\n")] = 0;
@@ -367,6 +368,7 @@ static enum tls_status check_peer(struct tls *t)
     if (!line) return TLS_OK;
     (void)mbedtls_ssl_send_alert_message(&t->ssl, MBEDTLS_SSL_ALERT_LEVEL_FATAL,
                                          MBEDTLS_SSL_ALERT_MSG_BAD_CERT);
+    t->peer_refused = true;
     return fail(t, line);
 }
 
@@ -459,6 +461,11 @@ bool tls_resumed(const struct tls *t)
 const char *tls_failure(const struct tls *t)
 {
     return t->failure;
+}
+
+bool tls_peer_refused(const struct tls *t)
+{
+    return t->peer_refused;
 }
 
 bool tls_peer_pin(const struct tls *t, uint8_t pin[TLS_PIN_BYTES])

@@ -84,6 +84,8 @@ const char *tls_alpn(const struct tls *t);    // what was agreed, or NULL
 const char *tls_cipher(const struct tls *t);  // "TLS-ECDHE-…"
 bool tls_resumed(const struct tls *t);        // from a ticket, without a full handshake
 const char *tls_failure(const struct tls *t); // one line, no secrets; "" when nothing failed
+// The peer was reached and is not who it should be: its certificate was refused by this side.
+bool tls_peer_refused(const struct tls *t);
 // The SHA-256 of the peer's certificate; false without one.
 bool tls_peer_pin(const struct tls *t, uint8_t pin[TLS_PIN_BYTES]);
 

@@ -101,8 +101,8 @@ static void follow(struct load_session *s)
             read_catalogue(s);
         }
         if (e.kind != SINEW_EVENT_LOST && e.kind != SINEW_EVENT_CLOSED) continue;
-        if (!s->why[0]) (void)snprintf(s->why, sizeof s->why, "%.150s", e.text);
-        if (e.kind == SINEW_EVENT_CLOSED) s->over = true;
+        s->over = e.kind == SINEW_EVENT_CLOSED;
+        if (!s->why[0] || s->over) (void)snprintf(s->why, sizeof s->why, "%.150s", e.text);
     }
 }
 

@@ -27,6 +27,7 @@ static void link_end(struct link *l, enum link_end end, const char *line)
     if (l->state == LINK_CLOSED) return;
     if (line) (void)fault_set(&l->fault, ERR_IO, "%s", line);
     l->end = end;
+    l->refused = l->tls && tls_peer_refused(l->tls);
     l->state = LINK_CLOSED;
     net_close(l->socket);
     l->socket = NET_NONE;

@@ -32,6 +32,7 @@ enum link_end { // why it is closed
 struct link {
     enum link_state state;
     enum link_end end;
+    bool refused;       // LINK_END_TLS: the server's certificate is not to be trusted
     struct fault fault; // one line about the end
     uint16_t http_status, close_code;
     uint64_t bytes_in, bytes_out;

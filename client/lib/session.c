@@ -125,7 +125,9 @@ static void reason_from_link(struct sinew_client *c, struct session_reason *r)
     switch (l->end) {
     case LINK_END_TLS:
         r->result = SINEW_ERR_TLS;
-        r->final = true; // the same certificate would be there again
+        // The same certificate would be there again. Anything else, with a server that was fine
+        // before, is one that stops or starts.
+        r->final = l->refused || !c->session.ever_joined;
         break;
     case LINK_END_PROTOCOL:
         r->result = SINEW_ERR_PROTOCOL;
