@@ -226,10 +226,12 @@ static enum err replay_script(struct evaluation *v, const struct eval_options *o
     double hz = 60, time_s = 0;
     struct body_options options = {.model = v->model,
                                    .map = &v->map,
-                                   .correct = without(o, "correctives") ? NULL : &v->correct,
+                                   .correct = &v->correct,
                                    .default_clip = body_default_clip(v->model),
                                    .skinning = chosen_skinning(v, o),
-                                   .level = simd_best()};
+                                   .level = simd_best(),
+                                   .without_extras = without(o, "extras"),
+                                   .without_correctives = without(o, "correctives")};
     enum err e = args_number("--time", o->time, &time_s, fault);
     if (e == ERR_OK && o->hz) e = args_number("--hz", o->hz, &hz, fault);
     if (e == ERR_OK && (hz < 1 || hz > SCRIPT_HZ_MAX || hz != floor(hz)))
@@ -279,8 +281,9 @@ static enum err evaluate(struct evaluation *v, const struct eval_options *o, str
         return fault_set(fault, ERR_MEMORY, "no memory for the model's frame");
     struct surface_job job = {.model = m,
                               .map = &v->map,
-                              .correct = without(o, "correctives") ? NULL : &v->correct,
-                              .driver_weights = v->driver_weights,
+                              .correct = &v->correct,
+                              .driver_weights =
+                                  without(o, "correctives") ? NULL : v->driver_weights,
                               .pose = v->pose,
                               .skinning = chosen_skinning(v, o),
                               .level = simd_best(),

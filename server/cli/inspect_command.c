@@ -142,6 +142,25 @@ static cJSON *describe_drivers(const struct model *m)
     return list ? list : cJSON_CreateArray();
 }
 
+static cJSON *list_extras(const struct model *m)
+{
+    cJSON *list = cJSON_CreateArray();
+    for (size_t i = 0; i < m->extras_count; i++) {
+        const struct model_extra *e = &m->extras[i];
+        cJSON *extra = cJSON_CreateObject();
+        size_t vertices = 0;
+        for (uint32_t k = 0; k < e->block_count; k++)
+            for (uint32_t lane = 0; lane < MODEL_LANES; lane++)
+                vertices += m->extra_blocks[e->block_first + k].share[lane] > 0;
+        cJSON_AddStringToObject(extra, "type", "jiggle");
+        cJSON_AddStringToObject(extra, "name", model_text(m, e->name));
+        cJSON_AddStringToObject(extra, "joint", model_text(m, m->nodes[e->node].name));
+        cJSON_AddNumberToObject(extra, "vertices", (double)vertices);
+        cJSON_AddItemToArray(list, extra);
+    }
+    return list;
+}
+
 static cJSON *describe(const struct model *m)
 {
     cJSON *root = cJSON_CreateObject();
@@ -160,7 +179,7 @@ static cJSON *describe(const struct model *m)
     cJSON_AddItemToObject(root, "roots", cJSON_CreateArray());
     cJSON_AddItemToObject(root, "drivers", describe_drivers(m));
     cJSON_AddItemToObject(root, "face", cJSON_CreateObject());
-    cJSON_AddItemToObject(root, "extras", cJSON_CreateArray());
+    cJSON_AddItemToObject(root, "extras", list_extras(m));
     cJSON_AddItemToObject(root, "controls", cJSON_CreateObject());
     cJSON_AddItemToObject(root, "layout", describe_layout(m));
     cJSON *vrm = describe_vrm(m);

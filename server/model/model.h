@@ -227,6 +227,22 @@ struct model_example_delta { // authoring: D of the example as it was sculpted, 
     struct vec3 delta;
 };
 
+// Extras: deformations between skinning and correctives, in the rig file's order.
+enum model_extra_kind { MODEL_EXTRA_JIGGLE };
+struct model_extra {
+    uint32_t kind, name;
+    uint32_t node;                     // whose motion drives it
+    uint32_t block_first, block_count; // into extra_blocks
+    uint32_t reserved;
+    double radius;    // file units
+    double center[3]; // of the region, in the node's frame
+    double frequency_hz, damping_ratio, amount;
+};
+struct model_extra_block { // by ascending block
+    uint32_t block;
+    float share[MODEL_LANES]; // 0 .. 1; 0: not in the region
+};
+
 // A coarser level of detail: triangles over a subset of the vertices, so that it needs no skinning
 // of its own. Lines and points keep all their vertices. The full surface is not listed.
 enum { MODEL_DETAILS_MAX = 2 };
@@ -304,7 +320,9 @@ struct model_info {
     X(details, struct model_detail)               /* coarser ones, finest first */                 \
     X(detail_parts, struct model_detail_part)                                                      \
     X(detail_indices, uint32_t)  /* vertices, as in `indices` */                                   \
-    X(detail_vertices, uint32_t) /* vertices that the detail uses */
+    X(detail_vertices, uint32_t) /* vertices that the detail uses */                               \
+    X(extras, struct model_extra)                                                                  \
+    X(extra_blocks, struct model_extra_block)
 
 struct model {
 #define X(field, type)                                                                             \

@@ -32,7 +32,8 @@ static enum err check_solve(const struct model *m, size_t i, uint64_t *weight_ne
     const struct model_solve *s = &m->solves[i];
     uint64_t centers = s->center_count;
     if (s->driver >= m->drivers_count) return validate_bad(f, "solves", i, "no such driver");
-    if (s->joint_count < 1 || s->joint_count > MODEL_DRIVER_JOINTS_MAX || centers < 1 || centers > 4096)
+    if (s->joint_count < 1 || s->joint_count > MODEL_DRIVER_JOINTS_MAX || centers < 1 ||
+        centers > 4096)
         return validate_bad(f, "solves", i, "a count is out of range");
     if (!(s->radius > 0) || !(s->radius < HUGE_VAL))
         return validate_bad(f, "solves", i, "its radius");
@@ -136,5 +137,33 @@ enum err validate_drivers(const struct model *m, struct fault *f)
             e = validate_bad(f, "examples", i, "its name or driver");
     for (size_t i = 0; i < m->corrections_count && e == ERR_OK; i++)
         e = check_correction(m, i, f);
+    return e;
+}
+
+static enum err check_extra(const struct model *m, size_t i, struct fault *f)
+{
+    const struct model_extra *e = &m->extras[i];
+    const double numbers[] = {e->center[0], e->center[1], e->center[2], e->amount};
+    if (e->kind != MODEL_EXTRA_JIGGLE || e->name >= m->text_count || e->node >= m->nodes_count)
+        return validate_bad(f, "extras", i, "its kind, name or node");
+    if (!(e->radius > 0 && e->radius < 1e30) || !(e->frequency_hz > 0 && e->frequency_hz < 1e3) ||
+        !(e->damping_ratio >= 0 && e->damping_ratio < 1e3))
+        return validate_bad(f, "extras", i, "a number is out of range");
+    for (size_t k = 0; k < sizeof numbers / sizeof numbers[0]; k++)
+        if (!(fabs(numbers[k]) < 1e30)) return validate_bad(f, "extras", i, "not finite");
+    if (!validate_range(e->block_first, e->block_count, m->extra_blocks_count))
+        return validate_bad(f, "extras", i, "its blocks lie outside their table");
+    return ERR_OK;
+}
+
+enum err validate_extras(const struct model *m, struct fault *f)
+{
+    enum err e = ERR_OK;
+    for (size_t i = 0; i < m->extras_count && e == ERR_OK; i++)
+        e = check_extra(m, i, f);
+    for (size_t i = 0; i < m->extra_blocks_count && e == ERR_OK; i++)
+        if (m->extra_blocks[i].block >= m->blocks_count ||
+            !validate_finite(m->extra_blocks[i].share, sizeof m->extra_blocks[i].share))
+            e = validate_bad(f, "extra_blocks", i, "no such block, or a share is not finite");
     return e;
 }

@@ -33,14 +33,17 @@ int32_t body_default_clip(const struct model *m)
 enum err body_create(const struct body_options *options, struct body *out)
 {
     const struct model *m = options->model;
-    const size_t padding = 9 * 64; // every block of the arena begins on 64 bytes
+    const size_t padding = 11 * 64; // every block of the arena begins on 64 bytes
     struct body b = {.options = *options, .change = 1};
     size_t cursor_bytes = options->default_clip == MODEL_NONE
                               ? 0
                               : clip_cursor_bytes(m, (uint32_t)options->default_clip);
     size_t weight_count = options->correct ? driver_weight_count(m) : 0;
-    size_t bytes = pose_bytes(m) + weight_count * sizeof(double) + cursor_bytes +
-                   m->shapes_count * sizeof(float) +
+    bool extras = options->correct && m->extras_count > 0 && !options->without_extras;
+    size_t node_count = extras ? m->nodes_count : 0;
+    size_t state_bytes = extras ? extras_bytes(m) : 0;
+    size_t bytes = state_bytes + node_count * sizeof(struct xform) + pose_bytes(m) +
+                   weight_count * sizeof(double) + cursor_bytes + m->shapes_count * sizeof(float) +
                    m->blocks_count * sizeof(struct surface_block) +
                    surface_bytes(m, options->map, options->correct) + padding;
     if (!arena_create(&b.arena, bytes)) return ERR_MEMORY;
@@ -52,6 +55,8 @@ enum err body_create(const struct body_options *options, struct body *out)
         b.driver_weights[i] = 0;
     for (size_t i = 0; i < m->shapes_count; i++)
         b.face[i] = NAN;
+    b.nodes = ARENA_ARRAY(&b.arena, struct xform, node_count);
+    if (extras) b.extras = extras_take(m, arena_take(&b.arena, state_bytes));
     b.blocks = ARENA_ARRAY(&b.arena, struct surface_block, m->blocks_count);
     b.scratch_mark = arena_mark(&b.arena);
     b.state.clip = MODEL_NONE;
@@ -77,6 +82,15 @@ static void lay_joints(const struct body_state *s, struct pose pose)
     }
 }
 
+static void advance_extras(struct body *b, double age_s)
+{
+    struct extra_motion now = {
+        .model = b->options.model, .model_from_node = b->nodes, .dt_s = age_s - b->extras_age_s};
+    skeleton_model_from_nodes(b->options.model, b->pose.locals, b->nodes);
+    extras_advance(&b->extras, &now);
+    b->extras_age_s = age_s;
+}
+
 bool body_pose(struct body *b, double age_s)
 {
     const struct model *m = b->options.model;
@@ -87,7 +101,12 @@ bool body_pose(struct body *b, double age_s)
         time_s = (double)s->time_s;
     else if (clip != MODEL_NONE)
         time_s = clip_time(&m->clips[clip], age_s);
-    if (b->surface && b->shown_change == b->change && b->shown_time_s == time_s) return false;
+    bool same = b->shown_change == b->change && b->shown_time_s == time_s;
+    bool swings = b->extras.moving;
+    if (b->surface && same && !swings) {
+        b->extras_age_s = age_s;
+        return false;
+    }
     pose_rest(m, b->pose);
     if (clip != MODEL_NONE)
         clip_sample(m, (uint32_t)clip, time_s, s->posed ? (struct clip_cursor){0} : b->cursor,
@@ -100,6 +119,7 @@ bool body_pose(struct body *b, double age_s)
         b->pose.weights[c] = 0;
     b->shown_change = b->change;
     b->shown_time_s = time_s;
+    if (b->extras.model) advance_extras(b, age_s);
     return true;
 }
 
@@ -108,7 +128,9 @@ void body_begin(struct body *b)
     struct surface_job job = {.model = b->options.model,
                               .map = b->options.map,
                               .correct = b->options.correct,
-                              .driver_weights = b->driver_weights,
+                              .extras = b->extras.model ? &b->extras : NULL,
+                              .driver_weights =
+                                  b->options.without_correctives ? NULL : b->driver_weights,
                               .pose = b->pose,
                               .skinning = b->options.skinning,
                               .level = b->options.level,
@@ -149,6 +171,11 @@ void body_keep(struct body *b, size_t part, size_t part_count)
     surface_keep(&b->frame, part, part_count);
 }
 
+void body_extras(struct body *b, size_t part, size_t part_count)
+{
+    surface_extras(&b->frame, part, part_count);
+}
+
 void body_correct(struct body *b, size_t part, size_t part_count)
 {
     surface_correct(&b->frame, part, part_count);
@@ -169,6 +196,7 @@ void body_run(struct body *b)
     body_skin(b, 0, 1);
     if (body_has_correctives(b)) {
         body_keep(b, 0, 1);
+        body_extras(b, 0, 1);
         body_correct(b, 0, 1);
         body_settle(b, 0, 1);
     }

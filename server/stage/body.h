@@ -36,6 +36,7 @@ struct body_options {
     int32_t default_clip;              // body_default_clip, or MODEL_NONE
     enum model_skinning skinning;
     enum simd_level level;
+    bool without_extras, without_correctives; // offline; extras stay at rest
 };
 struct body {
     struct body_options options;
@@ -52,6 +53,9 @@ struct body {
     struct arena arena;
     size_t scratch_mark;
     struct pose pose;
+    struct extras extras;
+    struct xform *nodes; // [node] of the last pose; only with extras
+    double extras_age_s;
     double *driver_weights; // of the last pose that was finite
     struct clip_cursor cursor;
     struct surface_frame frame;
@@ -77,6 +81,7 @@ void body_skin(struct body *b, size_t part, size_t part_count);
 // After body_skin, when body_has_correctives (after body_begin) says so.
 bool body_has_correctives(const struct body *b);
 void body_keep(struct body *b, size_t part, size_t part_count);
+void body_extras(struct body *b, size_t part, size_t part_count);
 void body_correct(struct body *b, size_t part, size_t part_count);
 void body_settle(struct body *b, size_t part, size_t part_count);
 void body_run(struct body *b); // all of them, after body_pose was true

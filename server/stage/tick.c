@@ -143,6 +143,7 @@ STAGE(run_face, body_has_face, body_face)
 STAGE(run_turn, body_has_face, body_turn)
 STAGE(run_skin, NULL, body_skin)
 STAGE(run_keep, body_has_correctives, body_keep)
+STAGE(run_extras, body_has_correctives, body_extras)
 STAGE(run_correct, body_has_correctives, body_correct)
 STAGE(run_settle, body_has_correctives, body_settle)
 #undef STAGE
@@ -175,6 +176,7 @@ static void evaluate(struct stage *s)
         if (face) workers_run(s->workers, pieces, run_turn, &w);
         workers_run(s->workers, pieces, run_skin, &w);
         if (correct) workers_run(s->workers, pieces, run_keep, &w);
+        if (correct) workers_run(s->workers, pieces, run_extras, &w);
         if (correct) workers_run(s->workers, pieces, run_correct, &w);
         if (correct) workers_run(s->workers, pieces, run_settle, &w);
     }

@@ -166,6 +166,13 @@ static _Bool bake(struct sculpt *s, const char *rig_path, char *line)
 _Bool sculpt_bake(struct sculpt *s, const char *source, const char *skinning,
                   const struct sculpt_driver *drivers, size_t driver_count, char *line)
 {
+    return sculpt_bake_with(s, source, skinning, drivers, driver_count, "", line);
+}
+
+_Bool sculpt_bake_with(struct sculpt *s, const char *source, const char *skinning,
+                       const struct sculpt_driver *drivers, size_t driver_count, const char *more,
+                       char *line)
+{
     char path[128];
     *s = (struct sculpt){.folder = "/tmp/sinew_sculpt_XXXXXX"};
     CHECK(mkdtemp(s->folder) != NULL);
@@ -182,8 +189,8 @@ _Bool sculpt_bake(struct sculpt *s, const char *source, const char *skinning,
     CHECK(f != NULL);
     (void)fprintf(f,
                   "{\"sinew_rig\": 1, \"source\": \"source.glb\", \"skinning\": \"%s\", "
-                  "\"drivers\": [",
-                  skinning);
+                  "%s\"drivers\": [",
+                  skinning, more);
     for (size_t i = 0; i < driver_count; i++) {
         if (i) (void)fprintf(f, ",\n");
         write_driver(f, s, strcmp(skinning, "dq") == 0 ? MODEL_DQ : MODEL_LBS, &drivers[i], rest,

@@ -37,6 +37,10 @@ struct sculpt {
 // refused.
 _Bool sculpt_bake(struct sculpt *s, const char *source, const char *skinning,
                   const struct sculpt_driver *drivers, size_t driver_count, char *line);
+// With further keys of the rig file: "\"extras\": [...], ", or "".
+_Bool sculpt_bake_with(struct sculpt *s, const char *source, const char *skinning,
+                       const struct sculpt_driver *drivers, size_t driver_count, const char *more,
+                       char *line);
 void sculpt_pose(const struct stand *s, const struct sculpt_example *e);
 double sculpt_diagonal(const struct stand *s); // of the positions evaluated last
 void sculpt_close(struct sculpt *s);

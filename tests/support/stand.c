@@ -52,8 +52,9 @@ void stand_evaluate(struct stand *s, enum model_skinning skinning, enum simd_lev
 {
     struct surface_job job = {.model = s->model,
                               .map = &s->map,
-                              .correct = s->without_correctives ? NULL : &s->correct,
-                              .driver_weights = s->driver_weights,
+                              .correct = &s->correct,
+                              .driver_weights = s->without_correctives ? NULL : s->driver_weights,
+                              .extras = s->extras,
                               .pose = s->pose,
                               .skinning = skinning,
                               .level = level,

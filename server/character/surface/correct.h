@@ -33,7 +33,8 @@ struct correct_map {
     bool any;            // the model has correctives
 };
 size_t correct_map_bytes(const struct model *m); // arena space, scratch included
-// `extra_lanes` [block]: lanes that extras may move, so that their normals turn too; may be NULL.
+// Lanes that the model's extras move count too. `extra_lanes` [block]: more that something else may
+// move between skinning and correctives, so that their normals turn; may be NULL.
 void correct_map_build(const struct model *m, const uint16_t *extra_lanes, struct arena *a,
                        struct correct_map *out);
 

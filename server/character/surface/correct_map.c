@@ -42,6 +42,15 @@ static void mark_lanes(const struct model *m, const uint16_t *extra_lanes, uint1
     }
 }
 
+static void mark_extras(const struct model *m, uint16_t *moving)
+{
+    for (size_t i = 0; i < m->extra_blocks_count; i++)
+        for (uint32_t lane = 0; lane < MODEL_LANES; lane++)
+            if (m->extra_blocks[i].share[lane] > 0)
+                moving[m->extra_blocks[i].block] =
+                    (uint16_t)(moving[m->extra_blocks[i].block] | 1u << lane);
+}
+
 static void list_deltas(const struct model *m, const struct turn_map *turns, uint32_t *first,
                         struct correct_delta *deltas)
 {
@@ -72,6 +81,7 @@ void correct_map_build(const struct model *m, const uint16_t *extra_lanes, struc
     uint16_t *moving = ARENA_ARRAY(a, uint16_t, m->blocks_count);
     uint8_t *reached = ARENA_ARRAY(a, uint8_t, m->blocks_count);
     mark_lanes(m, extra_lanes, moving);
+    mark_extras(m, moving);
     memset(reached, 0, m->blocks_count);
     for (size_t i = 0; i < m->corrections_count; i++)
         for (uint32_t k = 0; k < m->corrections[i].block_count; k++)

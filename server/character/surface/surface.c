@@ -19,12 +19,11 @@ size_t surface_bytes(const struct model *m, const struct face_map *map,
 static void begin_correct(struct surface_frame *f, struct arena *scratch)
 {
     const struct surface_job *job = &f->job;
-    if (job->correct->any) {
-        CHECK(job->driver_weights != NULL);
+    bool weighs = job->correct->any && job->driver_weights;
+    if (weighs)
         f->pose_refused = !driver_weights(job->model, job->pose.locals, job->driver_weights);
-    }
-    f->correct = correct_begin(job->model, job->correct,
-                               job->correct->any ? job->driver_weights : NULL, false, scratch);
+    f->correct = correct_begin(job->model, job->correct, weighs ? job->driver_weights : NULL,
+                               job->extras && job->extras->moving, scratch);
     f->correct.skinning = job->skinning;
     f->correct.level = job->level;
     f->correct.palette = f->palette;
@@ -114,6 +113,12 @@ void surface_keep(const struct surface_frame *f, size_t part, size_t part_count)
     correct_keep(&f->correct, s.first, s.count);
 }
 
+void surface_extras(const struct surface_frame *f, size_t part, size_t part_count)
+{
+    struct share s = share_of(f->job.model->blocks_count, part, part_count);
+    if (f->job.extras) extras_apply(f->job.extras, f->job.out, s.first, s.count);
+}
+
 void surface_correct(const struct surface_frame *f, size_t part, size_t part_count)
 {
     struct share s = row_share(f, part, part_count);
@@ -136,6 +141,7 @@ void surface_run(const struct surface_job *job, struct arena *scratch)
     surface_skin(&f, 0, 1);
     if (job->correct) {
         surface_keep(&f, 0, 1);
+        surface_extras(&f, 0, 1);
         surface_correct(&f, 0, 1);
         surface_settle(&f, 0, 1);
     }

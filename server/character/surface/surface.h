@@ -7,6 +7,7 @@
 #include "server/character/pose/pose.h"
 #include "server/character/surface/block.h"
 #include "server/character/surface/correct.h"
+#include "server/character/surface/extras/extra.h"
 #include "server/character/surface/face.h"
 #include "server/character/surface/skin.h"
 #include "server/model/model.h"
@@ -16,8 +17,9 @@
 //   once a model    face_map_build(model, arena, &map), correct_map_build(...)
 //   once a frame    surface_begin -> surface_face -> surface_turn -> surface_skin
 //                   and with correctives or extras
-//                   -> surface_keep -> the extras, on `out` -> surface_correct -> surface_settle
-//                   or surface_run for all of it without extras
+//                   -> surface_keep -> surface_extras (and whatever else, on `out`)
+//                   -> surface_correct -> surface_settle
+//                   or surface_run for all of it
 //   when wanted     surface_gather: source order, for eval and files
 //
 // Each stage takes (part, part_count) and does that share; a barrier stands between stages.
@@ -26,9 +28,11 @@
 struct surface_job {
     const struct model *model;
     const struct face_map *map;
-    const struct correct_map *correct; // NULL: no correctives, and extras turn no normals
-    double *driver_weights; // driver_weight_count, with `correct`; kept between frames by the
-                            // caller: where a pose is not finite, the last good ones stand in
+    const struct correct_map *correct; // NULL: neither correctives nor extras
+    const struct extras *extras;       // with `correct`; advanced to this frame; NULL: at rest
+    // driver_weight_count, with `correct`; kept between frames by the caller: where a pose is not
+    // finite, the last good ones stand in. NULL: no correctives, but extras.
+    double *driver_weights;
     struct pose pose;
     enum model_skinning skinning;
     enum simd_level level;                      // simd_best(), asked once at start
@@ -56,6 +60,8 @@ void surface_turn(const struct surface_frame *f, size_t part, size_t part_count)
 void surface_skin(const struct surface_frame *f, size_t part, size_t part_count);
 // Only with job.correct:
 void surface_keep(const struct surface_frame *f, size_t part, size_t part_count);
+// The extras, over all blocks: any part may move any block's vertices only.
+void surface_extras(const struct surface_frame *f, size_t part, size_t part_count);
 void surface_correct(const struct surface_frame *f, size_t part, size_t part_count);
 void surface_settle(const struct surface_frame *f, size_t part, size_t part_count); // normals
 

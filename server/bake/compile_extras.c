@@ -1,0 +1,235 @@
+#include <cjson/cJSON.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/check.h"
+#include "server/bake/builder.h"
+#include "server/bake/rig.h"
+#include "server/character/pose/skeleton.h"
+#include "server/model/lookup.h"
+
+// The rig file's extras. Jiggle is used; the other types of the format are kept with a line.
+
+enum { EXTRAS_MAX = 64 };
+
+struct region {
+    double (*place)[3]; // [vertex] in the base pose's world
+    struct xform *nodes;
+    float *share; // [vertex]
+};
+
+static const cJSON *get(const cJSON *object, const char *key)
+{
+    return cJSON_GetObjectItemCaseSensitive(object, key);
+}
+
+static bool is_listed(const char *word, const char *const *words)
+{
+    for (; *words; words++)
+        if (strcmp(*words, word) == 0) return true;
+    return false;
+}
+
+static enum err check_keys(struct builder *b, const cJSON *json, const char *where,
+                           const char *const *known)
+{
+    for (const cJSON *k = json->child; k; k = k->next)
+        if (!is_listed(k->string, known))
+            return fault_set(b->fault, ERR_MALFORMED, "%s/%.60s: unknown key", where, k->string);
+    return ERR_OK;
+}
+
+static enum err read_number(struct builder *b, const cJSON *json, const char *where,
+                            const char *key, double otherwise, double low, double high, double *out)
+{
+    const cJSON *v = get(json, key);
+    *out = v ? v->valuedouble : otherwise;
+    if (v && (!cJSON_IsNumber(v) || !(*out >= low && *out <= high)))
+        return fault_set(b->fault, ERR_MALFORMED, "%s/%s: must be a number from %g to %g", where,
+                         key, low, high);
+    return ERR_OK;
+}
+
+static enum err measure(struct builder *b, struct region *r)
+{
+    const struct model *m = &b->model;
+    size_t vertices = model_vertex_count(m);
+    struct skeleton_slot *palette =
+        aligned_alloc(64, (m->slots_count * sizeof *palette + 63) & ~(size_t)63);
+    r->place = pool_take(&b->scene->pool, vertices, sizeof *r->place);
+    r->nodes = BUILDER_ARRAY(b, struct xform, m->nodes_count);
+    r->share = BUILDER_ARRAY(b, float, vertices);
+    if (!palette || !r->place || !r->nodes || !r->share) {
+        free(palette);
+        return builder_no_memory(b);
+    }
+    skeleton_model_from_nodes(m, m->base_pose, r->nodes);
+    skeleton_palette(m, r->nodes, palette);
+    for (uint32_t v = 0; v < vertices; v++)
+        for (uint32_t i = b->influence_first[v]; i < b->influence_first[v + 1]; i++) {
+            const struct skeleton_slot *s = &palette[b->influence_slots[i]];
+            const float *x = b->positions + (size_t)v * 3;
+            for (int k = 0; k < 3; k++)
+                r->place[v][k] += (double)b->influence_weights[i] *
+                                  (double)(s->col[0][k] * x[0] + s->col[1][k] * x[1] +
+                                           s->col[2][k] * x[2] + s->col[3][k]);
+        }
+    free(palette);
+    return ERR_OK;
+}
+
+// The whole share at the joint, fading to none at the radius with no edge.
+static void share_by_radius(const struct model *m, struct region *r, const struct model_extra *e)
+{
+    const double *at = r->nodes[e->node].col[3];
+    for (size_t v = 0; v < model_vertex_count(m); v++) {
+        double d = 0;
+        for (int k = 0; k < 3; k++)
+            d += (r->place[v][k] - at[k]) * (r->place[v][k] - at[k]);
+        double inside = fmax(0, 1 - d / (e->radius * e->radius));
+        r->share[v] = (float)(inside * inside);
+    }
+}
+
+static enum err share_by_list(struct builder *b, struct region *r, const cJSON *json,
+                              const char *where)
+{
+    const struct model *m = &b->model;
+    const cJSON *list = get(json, "vertices");
+    memset(r->share, 0, model_vertex_count(m) * sizeof *r->share);
+    if (!cJSON_IsArray(list))
+        return fault_set(b->fault, ERR_MALFORMED, "%s/vertices: must be a list of vertices", where);
+    for (const cJSON *v = list->child; v; v = v->next) {
+        if (!cJSON_IsNumber(v) || !(v->valuedouble >= 0) ||
+            v->valuedouble != floor(v->valuedouble) ||
+            !(v->valuedouble < (double)model_vertex_count(m)))
+            return fault_set(b->fault, ERR_MALFORMED, "%s/vertices: no such vertex", where);
+        r->share[(size_t)v->valuedouble] = 1;
+    }
+    for (size_t v = 0; v < model_vertex_count(m); v++) // seams stay closed
+        r->share[m->weld[v]] = fmaxf(r->share[m->weld[v]], r->share[v]);
+    for (size_t v = 0; v < model_vertex_count(m); v++)
+        r->share[v] = r->share[m->weld[v]];
+    return ERR_OK;
+}
+
+// The region's middle rides on the joint.
+static void find_center(const struct model *m, const struct region *r, struct model_extra *e)
+{
+    double sum = 0, middle[3] = {0};
+    struct xform inverse;
+    for (size_t v = 0; v < model_vertex_count(m); v++) {
+        sum += (double)r->share[v];
+        for (int k = 0; k < 3; k++)
+            middle[k] += (double)r->share[v] * r->place[v][k];
+    }
+    for (int k = 0; k < 3; k++)
+        middle[k] = sum > 0 ? middle[k] / sum : r->nodes[e->node].col[3][k];
+    if (xform_invert(&r->nodes[e->node], &inverse)) xform_point(&inverse, middle, e->center);
+}
+
+static enum err write_blocks(struct builder *b, const struct region *r, struct model_extra *e,
+                             struct model_extra_block *blocks, uint32_t *count)
+{
+    const struct model *m = &b->model;
+    uint32_t *at = BUILDER_ARRAY(b, uint32_t, m->blocks_count);
+    if (!at) return builder_no_memory(b);
+    for (size_t v = 0; v < model_vertex_count(m); v++)
+        if (r->share[v] > 0) at[m->vertex_lanes[v] / MODEL_LANES] = 1;
+    e->block_first = *count;
+    for (uint32_t i = 0; i < m->blocks_count; i++) {
+        if (!at[i]) continue;
+        at[i] = *count;
+        blocks[(*count)++] = (struct model_extra_block){.block = i};
+        e->block_count++;
+    }
+    for (size_t v = 0; v < model_vertex_count(m); v++) {
+        uint32_t lane = m->vertex_lanes[v];
+        if (r->share[v] > 0) blocks[at[lane / MODEL_LANES]].share[lane % MODEL_LANES] = r->share[v];
+    }
+    return ERR_OK;
+}
+
+static enum err read_jiggle(struct builder *b, struct region *r, const cJSON *json,
+                            const char *where, double unit_m, struct model_extra *e)
+{
+    static const char *const known[] = {"type",          "name",     "joint",
+                                        "radius_m",      "vertices", "frequency_hz",
+                                        "damping_ratio", "amount",   NULL};
+    const cJSON *joint = get(json, "joint"), *name = get(json, "name");
+    char path[128];
+    double radius_m = 0;
+    enum err err = check_keys(b, json, where, known);
+    if (err != ERR_OK) return err;
+    (void)snprintf(path, sizeof path, "%s/joint", where);
+    if (!cJSON_IsString(joint))
+        return fault_set(b->fault, ERR_MALFORMED, "%s: names the joint whose motion drives it",
+                         path);
+    err = lookup_name(&b->model, LOOKUP_NODE, joint->valuestring, path, &e->node, b->fault);
+    if (err == ERR_OK)
+        err = read_number(b, json, where, "frequency_hz", 4, 0.1, 100, &e->frequency_hz);
+    if (err == ERR_OK)
+        err = read_number(b, json, where, "damping_ratio", 0.2, 0, 10, &e->damping_ratio);
+    if (err == ERR_OK) err = read_number(b, json, where, "amount", 1, 0, 10, &e->amount);
+    if (err == ERR_OK) err = read_number(b, json, where, "radius_m", 0.2, 1e-6, 1e6, &radius_m);
+    if (err != ERR_OK) return err;
+    e->kind = MODEL_EXTRA_JIGGLE;
+    e->name = builder_text(b, cJSON_IsString(name) ? name->valuestring : "");
+    e->radius = radius_m / unit_m;
+    if (get(json, "vertices"))
+        err = share_by_list(b, r, json, where);
+    else
+        share_by_radius(&b->model, r, e);
+    find_center(&b->model, r, e);
+    return err;
+}
+
+static enum err read_extra(struct builder *b, struct region *r, const cJSON *json, int index,
+                           double unit_m, struct model_extra *out, uint32_t *count,
+                           struct model_extra_block *blocks, uint32_t *block_count)
+{
+    static const char *const later[] = {"muscle", "cloth", "plugin", NULL};
+    const cJSON *type = get(json, "type");
+    char where[64];
+    (void)snprintf(where, sizeof where, "/extras/%d", index);
+    if (!cJSON_IsString(type) ||
+        (strcmp(type->valuestring, "jiggle") != 0 && !is_listed(type->valuestring, later)))
+        return fault_set(b->fault, ERR_MALFORMED,
+                         "%s/type: must be jiggle, muscle, cloth or plugin", where);
+    if (is_listed(type->valuestring, later)) {
+        scene_note(b->scene, NOTE_LEFT_OUT, 1,
+                   "extra %d: type \"%s\" is kept but not used by this version", index,
+                   type->valuestring);
+        return ERR_OK;
+    }
+    struct model_extra *e = &out[*count];
+    enum err err = read_jiggle(b, r, json, where, unit_m, e);
+    if (err == ERR_OK) err = write_blocks(b, r, e, blocks, block_count);
+    *count += err == ERR_OK;
+    return err;
+}
+
+enum err compile_extras(struct builder *b, double unit_m)
+{
+    const cJSON *list = b->settings->rig ? get(b->settings->rig->json, "extras") : NULL;
+    int wanted = cJSON_GetArraySize(list), index = 0;
+    struct region r;
+    if (wanted == 0) return ERR_OK;
+    if (wanted > EXTRAS_MAX)
+        return fault_set(b->fault, ERR_LIMIT, "/extras: more than %d", EXTRAS_MAX);
+    struct model_extra *extras = BUILDER_ARRAY(b, struct model_extra, wanted);
+    struct model_extra_block *blocks =
+        BUILDER_ARRAY(b, struct model_extra_block, (size_t)wanted * b->model.blocks_count);
+    if (!extras || !blocks) return builder_no_memory(b);
+    uint32_t count = 0, block_count = 0;
+    enum err e = measure(b, &r);
+    for (const cJSON *x = list->child; x && e == ERR_OK; x = x->next)
+        e = read_extra(b, &r, x, index++, unit_m, extras, &count, blocks, &block_count);
+    b->model.extras = extras;
+    b->model.extras_count = count;
+    b->model.extra_blocks = blocks;
+    b->model.extra_blocks_count = block_count;
+    return e;
+}
