@@ -268,7 +268,7 @@ enum err driver_surface_read(struct driver_bake *k, const struct example_plan *e
     const char *file = text_of(e->surface, "file"), *morph = text_of(e->surface, "morph");
     const char *space = text_of(e->surface, "space");
     *is_base = morph || (space && strcmp(space, "base") == 0);
-    if (morph && space && !*is_base)
+    if (morph && space && strcmp(space, "base") != 0)
         return fault_set(k->fault, ERR_MALFORMED, "%s/surface/space: a blendshape is in base space",
                          e->path);
     return morph ? read_morph(k, e, morph, positions) : read_file(k, e, file, *is_base, positions);
