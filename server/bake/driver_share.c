@@ -55,7 +55,8 @@ static enum err take_unknowns(struct driver_bake *k, struct meeting *m)
         return drivers_no_memory(k);
     for (uint32_t i = 0; i < m->member_count; i++)
         for (uint32_t c = 1; c < m->solves[i]->center_count; c++)
-            m->unknowns[m->unknown_count++] = (struct unknown){i, c};
+            if (m->solves[i]->same_as[c] == c)
+                m->unknowns[m->unknown_count++] = (struct unknown){i, c};
     return ERR_OK;
 }
 
@@ -104,8 +105,10 @@ static enum err invert_meeting(struct driver_bake *k, struct meeting *m)
             bool own = i == u->member;
             if (!own) driver_solve_weights(k, m->drivers[i], m->solves[i], locals, w);
             m->base_weight[e * m->member_count + i] = own ? 0 : w[0];
-            for (uint32_t c = 1; c < m->solves[i]->center_count; c++, column++)
-                matrix[e * n + column] = own ? c == u->center : w[c];
+            for (uint32_t c = 1; c < m->solves[i]->center_count; c++) {
+                if (m->solves[i]->same_as[c] != c) continue;
+                matrix[e * n + column++] = own ? c == u->center : w[c];
+            }
         }
     }
     memcpy(kept, matrix, n * n * sizeof *kept);

@@ -9,8 +9,6 @@
 
 // Centers, the kernel matrix, the automatic radius and W = (Phi + ridge)^-1, in double.
 
-static const double SAME_ANGLE_RAD = 5e-4;
-static const double SAME_PLACE = 1e-5; // of the box diagonal: distances, and deltas of duplicates
 static const double DEFAULT_RIDGE = 1e-10;
 enum { AUTO_CENTERS_MIN = 6 };
 
@@ -19,85 +17,27 @@ static struct driver_sample sample_of(const struct model_driver_joint *j, const 
     return driver_read(&locals[j->node]);
 }
 
-// ---- which examples stand at one pose
-
-static bool joint_agrees(const struct driver_bake *k, const struct model_driver_joint *j,
-                         const struct trs *a, const struct trs *b)
-{
-    struct driver_sample x = sample_of(j, a), y = sample_of(j, b);
-    struct model_driver_joint plain = *j;
-    plain.per_unit = 1;
-    plain.read = j->read == MODEL_READ_TRANSFORM ? MODEL_READ_ROTATION : j->read;
-    double moved = 0, place[3];
-    for (int r = 0; r < 3; r++)
-        place[r] = x.translation[r] - y.translation[r];
-    if (j->read == MODEL_READ_TRANSFORM || j->read == MODEL_READ_TRANSLATION)
-        moved = sqrt(place[0] * place[0] + place[1] * place[1] + place[2] * place[2]);
-    double turned = j->read == MODEL_READ_TRANSLATION
-                        ? 0
-                        : sqrt(driver_distance(&plain, MODEL_KERNEL_LINEAR, &x, &y));
-    return turned <= SAME_ANGLE_RAD && moved <= SAME_PLACE * k->diagonal;
-}
-
-static bool poses_agree(const struct driver_bake *k, const struct driver_plan *d,
-                        const struct trs *a, const struct trs *b)
-{
-    for (uint32_t j = 0; j < d->joint_count; j++)
-        if (!joint_agrees(k, &d->joints[j], a, b)) return false;
-    return true;
-}
-
-// Largest difference of two sparse sets.
-static double delta_difference(const struct delta_set *a, const struct delta_set *b)
-{
-    double worst = 0;
-    for (uint32_t i = 0, j = 0; i < a->count || j < b->count;) {
-        uint32_t va = i < a->count ? a->vertices[i] : UINT32_MAX;
-        uint32_t vb = j < b->count ? b->vertices[j] : UINT32_MAX;
-        double sum = 0;
-        for (int r = 0; r < 3; r++) {
-            double d = (va <= vb ? a->deltas[i][r] : 0) - (vb <= va ? b->deltas[j][r] : 0);
-            sum += d * d;
-        }
-        worst = fmax(worst, sqrt(sum));
-        i += va <= vb;
-        j += vb <= va;
-    }
-    return worst;
-}
-
-// Gives every example its center: 0 at the base pose, that of its duplicate, or one of its own.
-static enum err assign_centers(struct driver_bake *k, struct driver_plan *d, uint32_t *center_count)
-{
-    uint32_t count = 1;
-    for (uint32_t i = 0; i < d->example_count; i++) {
-        struct example_plan *e = &d->examples[i];
-        bool at_base = poses_agree(k, d, e->locals, k->b->model.base_pose);
-        e->center = at_base ? 0 : count;
-        for (uint32_t n = 0; n < i && !e->merged; n++) {
-            struct example_plan *other = &d->examples[n];
-            if (other->merged ||
-                !(at_base ? other->center == 0 : poses_agree(k, d, e->locals, other->locals)))
-                continue;
-            if (delta_difference(&e->d, &other->d) > SAME_PLACE * k->diagonal)
-                return fault_set(
-                    k->fault, ERR_MALFORMED,
-                    "%s: examples \"%.60s\" and \"%.60s\" of driver \"%.60s\" stand at "
-                    "one pose with different surfaces: keep one, or change a pose",
-                    e->path, other->name, e->name, d->name);
-            e->merged = true;
-            e->center = other->center;
-            scene_note(k->b->scene, NOTE_REPAIRED, 1,
-                       "driver \"%.50s\": example \"%.50s\" is the same as \"%.50s\": merged",
-                       d->name, e->name, other->name);
-        }
-        count += !e->merged && !at_base;
-    }
-    *center_count = count;
-    return ERR_OK;
-}
-
 // ---- one solve
+
+static const struct trs *center_locals(const struct driver_bake *k, const struct solve_plan *s,
+                                       uint32_t c)
+{
+    return c && s->center_example[c] ? s->center_example[c]->locals : k->b->model.base_pose;
+}
+
+static void find_same(const struct driver_bake *k, struct solve_plan *s)
+{
+    for (uint32_t c = 0; c < s->center_count; c++) {
+        s->same_as[c] = c;
+        for (uint32_t other = 0; other < c && s->same_as[c] == c; other++) {
+            bool agree = s->same_as[other] == other;
+            for (uint32_t j = 0; agree && j < s->joint_count; j++)
+                agree = driver_joint_agrees(k, &s->joints[j], center_locals(k, s, c),
+                                            center_locals(k, s, other));
+            if (agree) s->same_as[c] = other;
+        }
+    }
+}
 
 static enum err start_solve(struct driver_bake *k, struct driver_plan *d, struct solve_plan *s,
                             uint32_t center_count)
@@ -107,18 +47,18 @@ static enum err start_solve(struct driver_bake *k, struct driver_plan *d, struct
     s->center_example = DRIVERS_ARRAY(k, struct example_plan *, n);
     s->centers = DRIVERS_ARRAY(k, double, n * s->joint_count * MODEL_CENTER_DOUBLES);
     s->matrix = DRIVERS_ARRAY(k, double, n *n);
-    if (!s->center_example || !s->centers || !s->matrix) return drivers_no_memory(k);
+    s->same_as = DRIVERS_ARRAY(k, uint32_t, n);
+    if (!s->center_example || !s->centers || !s->matrix || !s->same_as) return drivers_no_memory(k);
     for (uint32_t i = 0; i < d->example_count; i++)
         if (!d->examples[i].merged) s->center_example[d->examples[i].center] = &d->examples[i];
     for (uint32_t c = 0; c < center_count; c++)
         for (uint32_t j = 0; j < s->joint_count; j++) {
-            const struct trs *locals =
-                c && s->center_example[c] ? s->center_example[c]->locals : k->b->model.base_pose;
-            struct driver_sample x = sample_of(&s->joints[j], locals);
+            struct driver_sample x = sample_of(&s->joints[j], center_locals(k, s, c));
             double *out = s->centers + (c * s->joint_count + j) * MODEL_CENTER_DOUBLES;
             memcpy(out, x.rotation, sizeof x.rotation);
             memcpy(out + 4, x.translation, sizeof x.translation);
         }
+    find_same(k, s);
     return ERR_OK;
 }
 
@@ -152,26 +92,33 @@ static int by_value(const void *a, const void *b)
 }
 
 // s at which the median center's nearest neighbour has a kernel value of one half.
-static double lowest_radius(const double *distance, uint32_t n, double *work)
+static double lowest_radius(const struct solve_plan *s, const double *distance, double *work)
 {
-    if (n < 2) return 1;
+    uint32_t n = s->center_count, count = 0;
     for (uint32_t a = 0; a < n; a++) {
-        work[a] = HUGE_VAL;
+        if (s->same_as[a] != a) continue;
+        double nearest = HUGE_VAL;
         for (uint32_t b = 0; b < n; b++)
-            if (b != a) work[a] = fmin(work[a], distance[a * n + b]);
+            if (b != a && s->same_as[b] == b) nearest = fmin(nearest, distance[a * n + b]);
+        work[count++] = nearest;
     }
-    qsort(work, n, sizeof *work, by_value);
-    double median = n % 2 ? work[n / 2] : (work[n / 2 - 1] + work[n / 2]) / 2;
+    if (count < 2) return 1;
+    qsort(work, count, sizeof *work, by_value);
+    double median = count % 2 ? work[count / 2] : (work[count / 2 - 1] + work[count / 2]) / 2;
     return median > 0 ? sqrt(median / 0.69314718055994531) : 1;
 }
 
-static double mean_radius(const double *distance, uint32_t n)
+static double mean_radius(const struct solve_plan *s, const double *distance)
 {
     double sum = 0;
+    uint32_t n = s->center_count, pairs = 0;
     for (uint32_t a = 0; a < n; a++)
-        for (uint32_t b = a + 1; b < n; b++)
+        for (uint32_t b = a + 1; b < n; b++) {
+            if (s->same_as[a] != a || s->same_as[b] != b) continue;
             sum += sqrt(distance[a * n + b]);
-    return sum > 0 ? sum / (n * (n - 1) / 2.0) : 1;
+            pairs++;
+        }
+    return sum > 0 ? sum / pairs : 1;
 }
 
 struct solve_work {
@@ -180,9 +127,10 @@ struct solve_work {
 };
 
 // (Phi + ridge I)^-1 for one radius; false when there is none.
-static bool invert(const struct driver_plan *d, uint32_t n, double radius, struct solve_work *w,
-                   double *condition)
+static bool invert(const struct driver_plan *d, const struct solve_plan *s, double radius,
+                   struct solve_work *w, double *condition)
 {
+    uint32_t n = s->center_count;
     double mean = 0;
     for (uint32_t i = 0; i < n * n; i++)
         w->matrix[i] = driver_kernel(d->kernel, w->distance[i], radius);
@@ -191,6 +139,9 @@ static bool invert(const struct driver_plan *d, uint32_t n, double radius, struc
     double ridge = d->ridge >= 0 ? d->ridge : DEFAULT_RIDGE * mean;
     for (uint32_t i = 0; i < n; i++)
         w->matrix[i * n + i] += ridge;
+    for (uint32_t i = 0; i < n; i++) // those that are like another stand apart from all
+        for (uint32_t c = 0; c < n && s->same_as[i] != i; c++)
+            w->matrix[i * n + c] = w->matrix[c * n + i] = i == c;
     double norm = dense_norm1(w->matrix, n);
     bool positive = d->kernel == MODEL_KERNEL_ROTATION || d->kernel == MODEL_KERNEL_GAUSSIAN ||
                     d->kernel == MODEL_KERNEL_INVERSE_MULTIQUADRIC;
@@ -209,6 +160,7 @@ static double leave_one_out(const struct solve_plan *s, const struct solve_work 
     size_t touched = s->touched_count;
     double total = 0;
     for (uint32_t i = 0; i < n; i++) {
+        if (s->same_as[i] != i) continue;
         memset(w->product, 0, touched * sizeof *w->product);
         for (uint32_t c = 0; c < n; c++) {
             double a = w->inverse[i * n + c], (*row)[3] = s->deltas + c * touched;
@@ -256,10 +208,10 @@ static void choose_radius(const struct driver_bake *k, const struct driver_plan 
         double scale = slides ? scales[p] : 1;
         if (slides) scale_slides(d, s, scale / k->diagonal);
         distances(d, s, w->distance);
-        double low = d->radius_auto ? lowest_radius(w->distance, n, w->scratch) : d->radius;
+        double low = d->radius_auto ? lowest_radius(s, w->distance, w->scratch) : d->radius;
         double high = d->radius_auto ? 60 * low : low;
         for (double radius = low; radius <= high * (1 + 1e-12); radius *= 1.15) {
-            if (!invert(d, n, radius, w, &condition)) continue;
+            if (!invert(d, s, radius, w, &condition)) continue;
             double error = leave_one_out(s, w);
             if (!(error < best)) continue;
             best = error;
@@ -274,7 +226,7 @@ static void choose_radius(const struct driver_bake *k, const struct driver_plan 
     else if (!d->radius_auto)
         s->radius = d->radius;
     else
-        s->radius = embed ? lowest_radius(w->distance, n, w->scratch) : mean_radius(w->distance, n);
+        s->radius = embed ? lowest_radius(s, w->distance, w->scratch) : mean_radius(s, w->distance);
 }
 
 // Every vertex that some example of this solve moves, and D there as dense rows.
@@ -308,6 +260,28 @@ static enum err gather_dense(struct driver_bake *k, struct solve_plan *s, const 
     return ERR_OK;
 }
 
+// What its joints cannot tell apart gets the mean, and nothing where one of them is the base pose:
+// the base surface must stand. The report's residuals tell.
+static void mean_of_same(struct solve_plan *s)
+{
+    size_t touched = s->touched_count;
+    for (uint32_t c = 1; c < s->center_count; c++) {
+        uint32_t first = s->same_as[c], alike = 0;
+        if (first != c) continue;
+        for (uint32_t i = c; i < s->center_count; i++)
+            alike += s->same_as[i] == c;
+        for (size_t v = 0; v < touched && alike > 1; v++)
+            for (int r = 0; r < 3; r++) {
+                double sum = 0;
+                for (uint32_t i = c; i < s->center_count; i++)
+                    if (s->same_as[i] == c) sum += s->deltas[i * touched + v][r];
+                s->deltas[c * touched + v][r] = sum / alike;
+            }
+    }
+    for (uint32_t c = 0; c < s->center_count; c++)
+        if (s->same_as[c] != c) memset(s->deltas + c * touched, 0, touched * sizeof *s->deltas);
+}
+
 static enum err finish_solve(struct driver_bake *k, const struct driver_plan *d,
                              struct solve_plan *s, const uint8_t *mine)
 {
@@ -319,10 +293,11 @@ static enum err finish_solve(struct driver_bake *k, const struct driver_plan *d,
     if (!w.distance || !w.matrix || !w.inverse || !w.scratch) return drivers_no_memory(k);
     enum err e = gather_dense(k, s, mine);
     if (e != ERR_OK) return e;
+    mean_of_same(s);
     w.product = pool_take(k->pool, s->touched_count, sizeof *w.product);
     if (!w.product) return drivers_no_memory(k);
     choose_radius(k, d, s, &w);
-    if (!invert(d, (uint32_t)n, s->radius, &w, &s->condition))
+    if (!invert(d, s, s->radius, &w, &s->condition))
         return fault_set(k->fault, ERR_MALFORMED,
                          "%s: the examples of driver \"%.60s\" cannot be told apart by its joints "
                          "(singular kernel matrix): read other joints, or move poses apart",
@@ -330,7 +305,9 @@ static enum err finish_solve(struct driver_bake *k, const struct driver_plan *d,
     s->loo_error = leave_one_out(s, &w);
     for (size_t c = 0; c < n; c++)
         for (size_t i = 0; i < n; i++)
-            s->matrix[c * n + i] = w.inverse[c * n + i]; // symmetric: W = its own transpose
+            s->matrix[c * n + i] = s->same_as[c] == c && s->same_as[i] == i
+                                       ? w.inverse[c * n + i] // symmetric: its own transpose
+                                       : 0;
     return ERR_OK;
 }
 
@@ -416,7 +393,7 @@ enum err driver_solve_make(struct driver_bake *k)
     for (uint32_t i = 0; i < k->driver_count; i++) {
         uint32_t center_count = 0;
         struct driver_plan *d = &k->drivers[i];
-        enum err e = assign_centers(k, d, &center_count);
+        enum err e = driver_centers_assign(k, d, &center_count);
         if (e == ERR_OK)
             e = d->per_vertex ? solve_subsets(k, d, center_count) : solve_whole(k, d, center_count);
         if (e != ERR_OK) return e;

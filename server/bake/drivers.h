@@ -64,8 +64,11 @@ struct solve_plan {
     struct model_driver_joint *joints;
     uint32_t center_count;
     struct example_plan **center_example; // [center] NULL at 0 when D0 = 0
-    double *centers;                      // [center][joint][MODEL_CENTER_DOUBLES]
-    double *matrix;                       // W, row-major
+    // [center] the first that its joints cannot tell it from, mostly itself: with per_vertex some
+    // joints are left out. Others than itself take part in nothing: their weights are always 0.
+    uint32_t *same_as;
+    double *centers; // [center][joint][MODEL_CENTER_DOUBLES]
+    double *matrix;  // W, row-major
     double radius, condition, loo_error;
     // Vertices that some of its examples move, ascending, and their deltas, dense: D as sculpted,
     // then D' once drivers that share vertices are solved together.
@@ -100,6 +103,12 @@ MUST_CHECK enum err driver_surface_read(struct driver_bake *k, const struct exam
 MUST_CHECK enum err driver_delta_make(struct driver_bake *k);
 MUST_CHECK enum err driver_mirror_poses(struct driver_bake *k);  // before the deltas
 MUST_CHECK enum err driver_mirror_deltas(struct driver_bake *k); // after them
+// Whether two poses are one as far as a driver's joint reads them.
+bool driver_joint_agrees(const struct driver_bake *k, const struct model_driver_joint *j,
+                         const struct trs *a, const struct trs *b);
+// Gives every example its center: 0 at the base pose, that of its duplicate, or one of its own.
+MUST_CHECK enum err driver_centers_assign(struct driver_bake *k, struct driver_plan *d,
+                                          uint32_t *center_count);
 MUST_CHECK enum err driver_solve_make(struct driver_bake *k);
 MUST_CHECK enum err driver_share_make(struct driver_bake *k);
 MUST_CHECK enum err driver_pack_tables(struct driver_bake *k);

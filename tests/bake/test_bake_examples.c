@@ -82,6 +82,36 @@ static void per_vertex_drivers_reproduce_their_examples(void)
     sculpt_close(&s);
 }
 
+// A vertex whose own joints stand at rest in an example cannot show it: the base surface stands.
+static void per_vertex_drivers_leave_the_base_surface_alone(void)
+{
+    static const struct sculpt_joint joints[] = {{"leftLowerArm", "rotation", NULL},
+                                                 {"leftUpperArm", "rotation", NULL}};
+    struct sculpt s;
+    struct sculpt_example e[] = {{"a", {"leftLowerArm"}, {{0, 0, 1}}, {0.6f}, 3, 0.004f, 0.25f},
+                                 {"b", {"leftLowerArm"}, {{0, 1, 0}}, {1.0f}, 5, 0.004f, 0.25f}};
+    struct sculpt_driver d = {"d", "\"per_vertex\": true", joints, 2, e, 2, NULL};
+    bool baked = sculpt_bake(&s, mira, "lbs", &d, 1, NULL);
+    EXPECT(baked);
+    if (!baked) return;
+    const struct model *m = s.stand.model;
+    size_t count = model_vertex_count(m) * 3;
+    float *plain = malloc(count * sizeof *plain);
+    double worst = 0;
+    EXPECT(plain != NULL);
+    memcpy(s.stand.pose.locals, m->base_pose, m->nodes_count * sizeof *m->base_pose);
+    s.stand.without_correctives = 1;
+    stand_evaluate(&s.stand, MODEL_LBS, SIMD_PLAIN);
+    memcpy(plain, s.stand.positions, count * sizeof *plain);
+    s.stand.without_correctives = 0;
+    stand_evaluate(&s.stand, MODEL_LBS, SIMD_PLAIN);
+    for (size_t i = 0; i < count; i++)
+        worst = fmax(worst, fabs((double)plain[i] - (double)s.stand.positions[i]));
+    EXPECT(worst <= 1e-5 * sculpt_diagonal(&s.stand));
+    free(plain);
+    sculpt_close(&s);
+}
+
 // ---- mirrors
 
 static size_t across(const float *rest, size_t count, size_t v)
@@ -312,6 +342,7 @@ int main(void)
     clear_folder();
     RUN(every_kernel_and_read_reproduces_its_examples);
     RUN(per_vertex_drivers_reproduce_their_examples);
+    RUN(per_vertex_drivers_leave_the_base_surface_alone);
     RUN(a_left_pose_mirrors_to_the_right);
     TESTING_MAIN_END;
 }
