@@ -25,10 +25,10 @@ const wasmFromText = {
   },
 };
 
-async function bundle(entry, define = {}) {
+async function bundle(entry, define = {}, external = []) {
   const result = await esbuild.build({
     entryPoints: [join(here, 'src', entry)], bundle: true, minify: true, format: 'esm', target: 'es2022',
-    write: false, legalComments: 'none', define, plugins: [wasmFromText], logLevel: 'warning', outdir: out,
+    write: false, legalComments: 'none', define, external, plugins: [wasmFromText], logLevel: 'warning', outdir: out,
   });
   return result.outputFiles[0].contents;
 }
@@ -53,7 +53,7 @@ const page = readFileSync(join(here, 'src/viewer/index.html'), 'utf8')
 add('index.html', page);
 
 const LIBRARY = 'lib'; // what other pages import, under fixed names
-add(`${LIBRARY}/sinew.js`, await bundle('index.ts', { SINEW_WORKER_FILE: '"sinew-worker.js"' }));
+add(`${LIBRARY}/sinew.js`, await bundle('index.ts', { SINEW_WORKER_FILE: '"sinew-worker.js"' }, ['three']));
 add(`${LIBRARY}/sinew-worker.js`, files.get(worker));
 
 // Written beside and renamed: a server that starts meanwhile finds a whole page or none.

@@ -43,7 +43,8 @@ const endOf = ([code, , name, back, text]: Row): End => ({ code, name, text, bac
 export function endOfCode(code: number, said = ''): End {
   const row = rows.find((r) => r[0] === code);
   const end = row ? endOf(row) : { code, name: `CODE_${code}`, text: 'The server ended the connection.', back: true };
-  return said ? { ...end, text: `${end.text} (${said})` } : end;
+  // Of ends that mend themselves the server says no more than this table.
+  return said && !(row && end.back) ? { ...end, text: `${end.text} (${said})` } : end;
 }
 
 /** Of a close without BYE: unknown codes may come back. */

@@ -29,11 +29,10 @@ export class SinewMesh extends THREE.Group {
     this.add(this.body);
   }
 
-  /** Of the topology that is shown; '' before one is set. */
-  get hash(): string { return this.topology?.hash ?? ''; }
-
+  /** The same one again (a resumed session sends it anew) leaves the picture as it is. */
   setTopology(topology: Topology): void {
-    this.clearDetails();
+    const old = this.topology;
+    if (old?.hash !== topology.hash || old.version !== topology.version || old.model !== topology.model) this.clearDetails();
     this.topology = topology;
   }
 

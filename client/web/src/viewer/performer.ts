@@ -134,7 +134,7 @@ export class Performer {
     const topology = this.topologies.get(`${model}.${version}`);
     if (!topology) return;
     if (own) this.vertexCount = topology.details[0]!.vertexCount;
-    if (mesh.hash !== topology.hash) mesh.setTopology(topology);
+    mesh.setTopology(topology);
     this.options.onChange();
   }
 
