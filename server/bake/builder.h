@@ -51,4 +51,4 @@ MUST_CHECK enum err compile_drivers(struct builder *b);    // drivers ... driver
 MUST_CHECK enum err compile_appearance(struct builder *b); // materials, textures, images
 MUST_CHECK enum err compile_details(struct builder *b);    // coarser details; after compile_clips
 MUST_CHECK enum err compile_extras(struct builder *b, double unit_m); // extras; by compile_info
-MUST_CHECK enum err compile_info(struct builder *b);       // info, box, unit, notes, authoring
+MUST_CHECK enum err compile_info(struct builder *b); // info, box, unit, notes, authoring
