@@ -21,13 +21,13 @@ FRAME_NAMES = ("scene", "actor", "model", "version", "tick", "server_time_us", "
 KEY, ANCHOR, CONTINUES = 1, 2, 2
 
 
-def connect(port, receive_bytes=0):
+def connect(port, receive_bytes=0, host="127.0.0.1"):
     """`receive_bytes`: a small window, so that a client that stops reading is felt at once."""
     raw = socket.socket()
     if receive_bytes:
         raw.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_bytes)
     raw.settimeout(10)
-    raw.connect(("127.0.0.1", port))
+    raw.connect((host, port))
     return raw
 
 
