@@ -164,6 +164,11 @@ class Report:
         self.passed, self.failed = self.passed + bool(ok), self.failed + (not ok)
         print(("ok   " if ok else "FAIL ") + text)
 
+    def quiet(self, ok, text):
+        if not ok:
+            self.say(False, text)
+        return ok
+
 
 def slide(m, clip, speed, part, turn=0.0):
     """Drift in metres over the ground of planted sole vertices while each stays down, the clip moving at `speed` (x, z)
@@ -297,6 +302,45 @@ def mira(r, folder):
         lowest = min(m.pose(clip, k / 40 * L)[:, 1].min() for k in range(41))
         r.say(lowest > (-0.012 if clip != "RangeOfMotion" else -0.12), f"{clip}: {L:.2f} s, lowest point {lowest * 100:.2f} cm")
     rig_names(r, m, rig, folder)
+    correctives(r, m, rig, folder)
+
+
+def band(m, joint, reach):
+    """The joint's place, the triangles round it that both its bones share, and each vertex's share of the lower one."""
+    c = m.globals()[m.name[joint]][:3, 3]
+    under = {m.name[joint]}
+    for i in range(len(m.nodes)):                            # parents come before their children
+        if m.parent[i] in under:
+            under.add(i)
+    below = np.array([j in under for j in m.joints])
+    s = (m.W * below[m.J]).sum(1)
+    near = np.sqrt(((m.v - c) ** 2).sum(1)) < reach
+    return c, m.tri[near[m.tri].all(1) & ((s[m.tri] > 0.003) & (s[m.tri] < 0.997)).any(1)], s
+
+
+def volume(p, tri, c):
+    """What a band encloses with the joint: its ends move rigidly about it, so only the band's own volume changes this."""
+    q = p[tri] - c
+    return float((np.cross(q[:, 0], q[:, 1]) * q[:, 2]).sum() / 6)
+
+
+def correctives(r, m, rig, folder):
+    """Bent elbows and knees keep their volume."""
+    for d in rig.get("drivers", []):
+        if "mirror_of" in d:
+            continue
+        joint = d["joints"][0]["joint"]
+        for e in d["examples"]:
+            q = np.array(e["pose"]["joints"][joint]["rotation"])
+            R = rotation(q)
+            c, tri, s = band(m, joint, 0.15 if "Leg" in joint else 0.12)
+            x = m.v + s[:, None] * ((m.v - c) @ R.T + c - m.v)
+            y = np.fromfile(os.path.join(folder, e["surface"]["file"]), np.float32).reshape(-1, 3).astype(float)
+            if not r.quiet(y.shape == m.v.shape and np.isfinite(y).all(), f"{e['surface']['file']}: one finite point a vertex"):
+                continue
+            rest, vx, vy = (volume(p, tri, c) for p in (m.v, x, y))
+            if d["name"] in ("elbow_l", "knee_l"):
+                r.say(abs(vy / rest - 1) < 0.05, f"{d['name']} {e['name']}: volume {vx / rest:.3f} without, {vy / rest:.3f} with the sculpt")
 
 
 def loops(r, m, rig):
@@ -350,7 +394,7 @@ def main():
     r = Report()
     mira(r, folder)
     others(r, folder)
-    size = sum(os.path.getsize(os.path.join(folder, f)) for f in os.listdir(folder))
+    size = sum(os.path.getsize(os.path.join(at, f)) for at, _, fs in os.walk(folder) for f in fs)
     r.say(size <= 12e6, f"size of all files: {size} bytes")
     print(f"{r.passed} passed, {r.failed} failed")
     return 1 if r.failed else 0

@@ -23,7 +23,7 @@ def triangles(f):
 
 
 def pack(name, materials, sk, parts, names, clips, pictures):
-    """One skinned mesh as a GLB; also sets part.ids, the .f32 ids of each part vertex (first of its copies)."""
+    """One skinned mesh as a GLB; also sets part.ids, the .f32 ids of each part vertex (first of its copies), and part.rows."""
     g = gltf.Writer("Sinew demo character generator")
     g.doc["asset"]["copyright"] = "Made by the Sinew project; same licence as the project"
     mats = {}
@@ -50,6 +50,7 @@ def pack(name, materials, sk, parts, names, clips, pictures):
             ids = np.full(len(p.v), -1)
             ids[src[::-1]] = (np.arange(len(src)) + base + off)[::-1]
             p.ids = ids
+            p.rows = (base + off, src)                       # where its vertices stand in an .f32 file
             off += len(src)
         P, N, T, J, W, F, C = (np.concatenate(x) for x in (P, N, T, J, W, F, C))
         at = {"POSITION": g.accessor(P, "VEC3", target=34962, bounds=True), "NORMAL": g.accessor(unit32(N), "VEC3", target=34962),

@@ -24,6 +24,7 @@ def main(argv):
         with open(os.path.join(out, name + ".rig.json"), "w") as f:
             f.write(rigfile.text(rig))
         for file, data in (files[0] if files else {}).items():
+            os.makedirs(os.path.dirname(os.path.join(out, file)), exist_ok=True)
             with open(os.path.join(out, file), "wb") as f:
                 f.write(data)
         print(f"{name}: {len(glb)} bytes in {time.time() - start:.1f} s", flush=True)

@@ -2,6 +2,7 @@
 import numpy as np
 import body
 import clothes
+import correctives
 import export
 import hair
 import head
@@ -89,7 +90,7 @@ def build_parts():
     parts += clothes.scarf(sk)
     parts.append(clothes.cape(sk, v, w))
     parts += clothes.clasp(sk, v, w)
-    return sk, h, parts
+    return sk, h, parts, correctives.Body(v, f, tags, w)
 
 
 def pictures(h):
@@ -107,10 +108,11 @@ def make():
     import clips as clip_module
     import rigfile
     import shapes
-    sk, h, parts = build_parts()
+    sk, h, parts, skin = build_parts()
     names = shapes.apply(sk, h, parts)
     cs = clip_module.mira(sk)
     pics = pictures(h)
     glb = export.pack("Mira", MATERIALS, sk, parts, names, cs, pics)
     eyes = {f"mira.eye.{k}.png": textures.eye(c) for k, c in rigfile.EYES.items()}
-    return glb, rigfile.mira(sk, h, parts, names, cs), eyes
+    examples, drivers = correctives.make(sk, skin, parts)
+    return glb, rigfile.mira(sk, h, parts, names, cs, drivers), {**eyes, **examples}

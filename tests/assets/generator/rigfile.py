@@ -139,11 +139,12 @@ def _springs():
             spring("scarf_back", [f"scarfBack{i}" for i in (1, 2, 3)], 0.010, 0.6, 0.35, 0.4, [chest, belly])]
 
 
-def mira(sk, h, parts, names, clips):
+def mira(sk, h, parts, names, clips, drivers):
     speed = {c.name: round(abs(c.extra["speed"]), 4) for c in clips if "speed" in c.extra}
     action = lambda clip, root=None, fade=0.2: {"clip": clip, **({"root": root} if root else {}), "fade_s": fade}
     return {
         "sinew_rig": 1, "source": "mira.glb", "unit_m": 1.0, "skinning": "lbs", "base_pose": "bind",
+        "drivers": drivers,
         "roots": [{"name": "legs", "joint": "hips", "weights": {"joints": {"hips": 1}}},
                   {"name": "torso", "joint": "spine", "weights": {"joints": {"spine": 1}}, "border_m": 0.12}],
         "face": {"contours": _contours(h, parts), "bones": _bones(), "threshold": 0.05,
