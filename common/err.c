@@ -2,6 +2,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "common/check.h"
 
@@ -27,6 +28,13 @@ const char *err_text(enum err e)
 {
     CHECK((unsigned)e < ERR_COUNT);
     return texts[e];
+}
+
+const char *err_system(int number, char out[ERR_SYSTEM_BYTES])
+{
+    if (strerror_r(number, out, ERR_SYSTEM_BYTES) != 0)
+        (void)snprintf(out, ERR_SYSTEM_BYTES, "error %d", number);
+    return out;
 }
 
 // Control bytes from hostile names must not reach a terminal or split a line.

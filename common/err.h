@@ -32,6 +32,9 @@ enum err {
 
 const char *err_name(enum err e); // "TRUNCATED"
 const char *err_text(enum err e); // "input ends before the declared length"
+// The system's words for an errno value, written into `out`; for any thread, as strerror is not.
+enum { ERR_SYSTEM_BYTES = 96 };
+const char *err_system(int number, char out[ERR_SYSTEM_BYTES]);
 
 // One failure in a line that a person can act on: what, where (JSON path or byte offset), what
 // to do. Zero-initialised means "no failure". The first failure wins: later fault_set calls on

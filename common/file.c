@@ -11,13 +11,10 @@
 
 #include "common/check.h"
 
-static enum err fault_errno(struct fault *fault, const char *verb, const char *path)
+enum err file_fault(struct fault *fault, const char *verb, const char *path)
 {
-    char text[96];
-    int number = errno;
-    if (strerror_r(number, text, sizeof text) != 0)
-        (void)snprintf(text, sizeof text, "error %d", number);
-    return fault_set(fault, ERR_IO, "cannot %s %s: %s", verb, path, text);
+    char text[ERR_SYSTEM_BYTES];
+    return fault_set(fault, ERR_IO, "cannot %s %s: %s", verb, path, err_system(errno, text));
 }
 
 static enum err read_all(int fd, uint8_t *bytes, size_t size_bytes, size_t *got_bytes)
@@ -38,7 +35,7 @@ static enum err read_open_file(int fd, const char *path, size_t max_bytes, uint8
                                size_t *size_bytes, struct fault *fault)
 {
     struct stat st;
-    if (fstat(fd, &st) != 0) return fault_errno(fault, "read", path);
+    if (fstat(fd, &st) != 0) return file_fault(fault, "read", path);
     if (!S_ISREG(st.st_mode))
         return fault_set(fault, ERR_IO, "cannot read %s: it is not a regular file", path);
     if ((uintmax_t)st.st_size > max_bytes)
@@ -49,7 +46,7 @@ static enum err read_open_file(int fd, const char *path, size_t max_bytes, uint8
     if (!buffer) return fault_set(fault, ERR_MEMORY, "no memory for %zu bytes of %s", size, path);
     if (read_all(fd, buffer, size, &size) != ERR_OK) {
         free(buffer);
-        return fault_errno(fault, "read", path);
+        return file_fault(fault, "read", path);
     }
     buffer[size] = 0;
     *bytes = buffer;
@@ -62,7 +59,7 @@ enum err file_read(const char *path, size_t max_bytes, uint8_t **bytes, size_t *
 {
     // O_NONBLOCK: opening a FIFO must not hang; fstat then refuses it.
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0) return fault_errno(fault, "open", path);
+    if (fd < 0) return file_fault(fault, "open", path);
     enum err e = read_open_file(fd, path, max_bytes, bytes, size_bytes, fault);
     (void)close(fd);
     return e;
@@ -91,9 +88,9 @@ static enum err write_into(const char *path, const void *bytes, size_t size_byte
                            struct fault *fault)
 {
     int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-    if (fd < 0) return fault_errno(fault, "write", path);
+    if (fd < 0) return file_fault(fault, "write", path);
     bool ok = fcntl(fd, F_SETFL, 0) == 0 && write_all(fd, bytes, size_bytes);
-    enum err e = ok ? ERR_OK : fault_errno(fault, "write", path);
+    enum err e = ok ? ERR_OK : file_fault(fault, "write", path);
     (void)close(fd);
     return e;
 }
@@ -107,11 +104,11 @@ enum err file_write_atomic(const char *path, const void *bytes, size_t size_byte
     if (length < 0 || (size_t)length >= sizeof temporary)
         return fault_set(fault, ERR_LIMIT, "path is too long: %.200s", path);
     int fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-    if (fd < 0) return fault_errno(fault, "write", path);
+    if (fd < 0) return file_fault(fault, "write", path);
     bool ok = write_all(fd, bytes, size_bytes) && fsync(fd) == 0;
     ok = close(fd) == 0 && ok;
     if (ok && rename(temporary, path) == 0) return ERR_OK;
-    enum err e = fault_errno(fault, "write", path);
+    enum err e = file_fault(fault, "write", path);
     (void)unlink(temporary);
     return e;
 }

@@ -24,3 +24,6 @@ bool file_is_special(const char *path);
 // Joins the folder of `beside` with the relative `name` into `out`. ERR_DENIED for absolute
 // names, drive letters, schemes, or any `..` component: nothing outside the folder is ever read.
 MUST_CHECK enum err file_beside(const char *beside, const char *name, char *out, size_t out_bytes);
+
+// ERR_IO by errno: "cannot VERB PATH: why".
+enum err file_fault(struct fault *fault, const char *verb, const char *path);

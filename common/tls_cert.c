@@ -182,27 +182,18 @@ static int make_certificate(struct maker *m, const struct tls_cert_names *names)
     return status;
 }
 
-static enum err fault_errno(struct fault *fault, const char *verb, const char *path)
-{
-    char text[96];
-    int number = errno;
-    if (strerror_r(number, text, sizeof text) != 0)
-        (void)snprintf(text, sizeof text, "error %d", number);
-    return fault_set(fault, ERR_IO, "cannot %s %s: %s", verb, path, text);
-}
-
 // A new file that only its owner can read, from its first moment on.
 static enum err write_private(const char *path, const uint8_t *pem, struct fault *fault)
 {
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    if (fd < 0) return fault_errno(fault, "write", path);
+    if (fd < 0) return file_fault(fault, "write", path);
     size_t size = strlen((const char *)pem);
     ssize_t n = write(fd, pem, size);
     bool ok = n >= 0 && (size_t)n == size && fsync(fd) == 0;
     ok = close(fd) == 0 && ok;
     if (ok) return ERR_OK;
     (void)unlink(path);
-    return fault_errno(fault, "write", path);
+    return file_fault(fault, "write", path);
 }
 
 static enum err fault_status(struct fault *fault, int status)
@@ -261,7 +252,7 @@ enum err tls_cert_ensure(const char *folder, const struct tls_cert_names *names,
         return fault_set(fault, ERR_LIMIT, "path is too long: %.200s", folder);
     (void)snprintf(key_path, 1024, "%s/tls.key", folder);
     if (mkdir(folder, 0700) != 0 && errno != EEXIST)
-        return fault_errno(fault, "make the folder", folder);
+        return file_fault(fault, "make the folder", folder);
     bool has_certificate = access(certificate_path, F_OK) == 0;
     bool has_key = access(key_path, F_OK) == 0;
     if (has_certificate && has_key) return ERR_OK;

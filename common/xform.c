@@ -2,6 +2,8 @@
 
 #include <stddef.h>
 
+#include "common/vector.h"
+
 struct xform xform_identity(void)
 {
     return (struct xform){{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}, {0, 0, 0}}};
@@ -51,41 +53,29 @@ struct xform xform_mul(const struct xform *to_mid, const struct xform *mid_from)
     return out;
 }
 
-static void cross3(const double a[3], const double b[3], double out[3])
-{
-    out[0] = a[1] * b[2] - a[2] * b[1];
-    out[1] = a[2] * b[0] - a[0] * b[2];
-    out[2] = a[0] * b[1] - a[1] * b[0];
-}
-
-static double dot3(const double a[3], const double b[3])
-{
-    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
-}
-
 double xform_det3(const struct xform *m)
 {
     double yz[3];
-    cross3(m->col[1], m->col[2], yz);
-    return dot3(m->col[0], yz);
+    vector_cross(m->col[1], m->col[2], yz);
+    return vector_dot(m->col[0], yz);
 }
 
 bool xform_invert(const struct xform *m, struct xform *out)
 {
     double row[3][3];
-    cross3(m->col[1], m->col[2], row[0]);
-    cross3(m->col[2], m->col[0], row[1]);
-    cross3(m->col[0], m->col[1], row[2]);
-    double det = dot3(m->col[0], row[0]);
-    double size =
-        sqrt(dot3(m->col[0], m->col[0]) * dot3(m->col[1], m->col[1]) * dot3(m->col[2], m->col[2]));
+    vector_cross(m->col[1], m->col[2], row[0]);
+    vector_cross(m->col[2], m->col[0], row[1]);
+    vector_cross(m->col[0], m->col[1], row[2]);
+    double det = vector_dot(m->col[0], row[0]);
+    double size = sqrt(vector_dot(m->col[0], m->col[0]) * vector_dot(m->col[1], m->col[1]) *
+                       vector_dot(m->col[2], m->col[2]));
     if (!(fabs(det) > 1e-14 * size)) return false; // written so that NaN fails too
     struct xform inverse;
     for (int c = 0; c < 3; c++)
         for (int r = 0; r < 3; r++)
             inverse.col[c][r] = row[r][c] / det;
     for (int r = 0; r < 3; r++)
-        inverse.col[3][r] = -dot3(row[r], m->col[3]) / det;
+        inverse.col[3][r] = -vector_dot(row[r], m->col[3]) / det;
     *out = inverse;
     return true;
 }
@@ -101,10 +91,9 @@ void xform_point(const struct xform *m, const double in[3], double out[3])
 }
 
 // Largest-component form, so that no rotation divides by a small number.
-static struct quat quat_from_basis(double b[3][3])
+void xform_rotation(double b[3][3], double q[4])
 {
     double trace = b[0][0] + b[1][1] + b[2][2];
-    double q[4];
     if (trace > 0) {
         q[3] = trace + 1;
         q[0] = b[1][2] - b[2][1];
@@ -120,9 +109,8 @@ static struct quat quat_from_basis(double b[3][3])
         q[3] = b[j][k] - b[k][j];
     }
     double n = sqrt(q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3]);
-    if (!(n > 0)) return (struct quat){0, 0, 0, 1};
-    return (struct quat){(float)(q[0] / n), (float)(q[1] / n), (float)(q[2] / n),
-                         (float)(q[3] / n)};
+    for (int i = 0; i < 4; i++)
+        q[i] = n > 0 ? q[i] / n : (i == 3);
 }
 
 bool xform_to_trs(const struct xform *m, struct trs *out)
@@ -130,7 +118,7 @@ bool xform_to_trs(const struct xform *m, struct trs *out)
     double length[3], basis[3][3];
     bool exact = true;
     for (int c = 0; c < 3; c++) {
-        length[c] = sqrt(dot3(m->col[c], m->col[c]));
+        length[c] = sqrt(vector_dot(m->col[c], m->col[c]));
         exact = exact && length[c] > 0;
         for (int r = 0; r < 3; r++)
             basis[c][r] = length[c] > 0 ? m->col[c][r] / length[c] : (c == r);
@@ -140,10 +128,13 @@ bool xform_to_trs(const struct xform *m, struct trs *out)
         for (int r = 0; r < 3; r++)
             basis[0][r] = -basis[0][r];
     }
-    exact = exact && fabs(dot3(basis[0], basis[1])) < 1e-5 &&
-            fabs(dot3(basis[1], basis[2])) < 1e-5 && fabs(dot3(basis[2], basis[0])) < 1e-5;
+    exact = exact && fabs(vector_dot(basis[0], basis[1])) < 1e-5 &&
+            fabs(vector_dot(basis[1], basis[2])) < 1e-5 &&
+            fabs(vector_dot(basis[2], basis[0])) < 1e-5;
     out->translation = (struct vec3){(float)m->col[3][0], (float)m->col[3][1], (float)m->col[3][2]};
-    out->rotation = quat_from_basis(basis);
+    double q[4];
+    xform_rotation(basis, q);
+    out->rotation = (struct quat){(float)q[0], (float)q[1], (float)q[2], (float)q[3]};
     out->scale = (struct vec3){(float)length[0], (float)length[1], (float)length[2]};
     return exact;
 }

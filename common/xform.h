@@ -39,6 +39,8 @@ void xform_point(const struct xform *m, const double in[3], double out[3]);
 // Splits into translation, unit rotation, scale (a mirror goes into a negative x scale). False
 // when scale and rotation alone cannot say it (shear, zero axis): then *out is the closest.
 bool xform_to_trs(const struct xform *m, struct trs *out);
+// The unit quaternion x, y, z, w of a rotation matrix (b: its columns); identity for no rotation.
+void xform_rotation(double b[3][3], double q[4]);
 
 struct quat quat_normalise(struct quat q); // identity for zero or non-finite input
 bool xform_is_finite(const struct xform *m);

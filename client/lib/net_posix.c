@@ -40,12 +40,10 @@ enum err net_resolve(const char *host, const char *port, struct net_addresses *o
     return fault_set(fault, ERR_NOT_FOUND, "the host \"%.100s\" has no address", host);
 }
 
-// strerror is not for threads; strerror_r has the POSIX form under _XOPEN_SOURCE.
 static enum err fault_errno(struct fault *fault, const char *what, int number)
 {
-    char text[96] = "";
-    if (strerror_r(number, text, sizeof text) != 0) text[0] = 0;
-    return fault_set(fault, ERR_IO, "%s: %s", what, text);
+    char text[ERR_SYSTEM_BYTES];
+    return fault_set(fault, ERR_IO, "%s: %s", what, err_system(number, text));
 }
 
 static bool make_nonblocking(int fd)

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "common/file.h"
+#include "common/hex.h"
 #include "common/json_guard.h"
 #include "common/log.h"
 #include "server/bake/bake.h"
@@ -35,19 +36,12 @@ static bool ends_with(const char *text, const char *end)
 
 static enum err hash_file(struct hashing *h, const char *path, int depth);
 
-static int hex_value(char c)
-{
-    if (c >= '0' && c <= '9') return c - '0';
-    if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
 static void decode_percent(const char *in, char *out, size_t out_bytes)
 {
     size_t at = 0;
     while (*in && at + 1 < out_bytes) {
-        int high = in[0] == '%' ? hex_value(in[1]) : -1;
-        int low = high >= 0 ? hex_value(in[2]) : -1;
+        int high = in[0] == '%' ? hex_digit(in[1]) : -1;
+        int low = high >= 0 ? hex_digit(in[2]) : -1;
         out[at++] = low >= 0 ? (char)(high * 16 + low) : *in;
         in += low >= 0 ? 3 : 1;
     }
@@ -128,11 +122,13 @@ static enum err cache_path(const char *folder, const char *path, char *out, size
     mbedtls_sha256_free(&h.sha);
     if (e != ERR_OK) return e;
     for (int i = 0; i < KEY_BYTES; i++)
-        (void)snprintf(hex + i * 2, 3, "%02x", digest[i]);
+        (void)snprintf(hex + 2 * (size_t)i, 3, "%02x", digest[i]);
     int n = snprintf(out, out_bytes, "%s/cache", folder);
-    if (n > 0 && (size_t)n < out_bytes && mkdir(out, 0750) != 0 && errno != EEXIST)
+    if (n > 0 && (size_t)n < out_bytes && mkdir(out, 0750) != 0 && errno != EEXIST) {
+        char why[ERR_SYSTEM_BYTES];
         log_event(LOG_LEVEL_WARN, "cache.folder", LOG_T("path", out),
-                  LOG_T("error", strerror(errno)));
+                  LOG_T("error", err_system(errno, why)));
+    }
     n = snprintf(out, out_bytes, "%s/cache/%s.sinew", folder, hex);
     if (n < 0 || (size_t)n >= out_bytes)
         return fault_set(fault, ERR_LIMIT, "the data folder's path is too long");

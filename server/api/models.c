@@ -114,9 +114,10 @@ static enum err check_file(const struct models *m, const char *path, struct faul
 {
     struct stat st;
     if (stat(path, &st) != 0) {
+        char why[ERR_SYSTEM_BYTES];
         enum err e = errno == ENOENT || errno == ENOTDIR ? ERR_NOT_FOUND : ERR_IO;
         return fault_set(fault, e, "%s: %s; give the path of a .glb, .gltf, .vrm or .sinew file",
-                         path, strerror(errno));
+                         path, err_system(errno, why));
     }
     if (!S_ISREG(st.st_mode))
         return fault_set(fault, ERR_IO, "%s: not a file; give a .glb, .gltf, .vrm or .sinew", path);

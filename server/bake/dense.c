@@ -3,6 +3,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "common/vector.h"
+
 static bool cholesky(double *a, size_t n)
 {
     for (size_t j = 0; j < n; j++) {
@@ -96,9 +98,13 @@ double dense_norm1(const double *a, size_t n)
     return largest;
 }
 
-static double dot(const double a[3], const double b[3])
+static void turn_columns(double p[3], double q[3], double cs, double sn)
 {
-    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
+    for (int r = 0; r < 3; r++) {
+        double x = p[r], y = q[r];
+        p[r] = cs * x - sn * y;
+        q[r] = sn * x + cs * y;
+    }
 }
 
 // One-sided Jacobi: turns pairs of columns until they are square to each other.
@@ -110,22 +116,19 @@ void dense_singular3(double m[3][3], double values[3])
         double off = 0;
         for (int p = 0; p < 2; p++)
             for (int q = p + 1; q < 3; q++) {
-                double pp = dot(c[p], c[p]), qq = dot(c[q], c[q]), pq = dot(c[p], c[q]);
+                double pp = vector_dot(c[p], c[p]), qq = vector_dot(c[q], c[q]),
+                       pq = vector_dot(c[p], c[q]);
                 off = fmax(off, fabs(pq) / (sqrt(pp * qq) + 1e-300));
                 if (pq == 0) continue;
                 double tau = (qq - pp) / (2 * pq);
                 double t = (tau >= 0 ? 1 : -1) / (fabs(tau) + sqrt(1 + tau * tau));
                 double cs = 1 / sqrt(1 + t * t), sn = cs * t;
-                for (int r = 0; r < 3; r++) {
-                    double x = c[p][r], y = c[q][r];
-                    c[p][r] = cs * x - sn * y;
-                    c[q][r] = sn * x + cs * y;
-                }
+                turn_columns(c[p], c[q], cs, sn);
             }
         if (off < 1e-15) break;
     }
     for (int i = 0; i < 3; i++)
-        values[i] = sqrt(dot(c[i], c[i]));
+        values[i] = sqrt(vector_dot(c[i], c[i]));
     for (int i = 0; i < 2; i++)
         for (int j = i + 1; j < 3; j++)
             if (values[j] > values[i]) {
@@ -144,8 +147,8 @@ bool dense_invert3(double m[3][3], double inverse[3][3])
         row[i][1] = a[2] * b[0] - a[0] * b[2];
         row[i][2] = a[0] * b[1] - a[1] * b[0];
     }
-    double det = dot(m[0], row[0]);
-    double size = sqrt(dot(m[0], m[0]) * dot(m[1], m[1]) * dot(m[2], m[2]));
+    double det = vector_dot(m[0], row[0]);
+    double size = sqrt(vector_dot(m[0], m[0]) * vector_dot(m[1], m[1]) * vector_dot(m[2], m[2]));
     if (!(fabs(det) > 1e-12 * size)) return false;
     for (int c = 0; c < 3; c++)
         for (int r = 0; r < 3; r++)

@@ -48,10 +48,11 @@ static enum err make_folder(const char *path, struct fault *fault)
     for (size_t i = 1; i <= n; i++) {
         if (i < n && path[i] != '/') continue;
         (void)snprintf(part, sizeof part, "%.*s", (int)i, path);
+        char why[ERR_SYSTEM_BYTES];
         if (mkdir(part, 0750) != 0 && errno != EEXIST)
             return fault_set(fault, ERR_IO,
                              "cannot make the data folder %s: %s; choose another with --data", path,
-                             strerror(errno));
+                             err_system(errno, why));
     }
     return ERR_OK;
 }

@@ -1,6 +1,7 @@
 #include "server/http/body.h"
 
 #include "common/check.h"
+#include "common/hex.h"
 
 enum { LINE_BYTES_MAX = 256, TRAILER_BYTES_MAX = 4096, SIZE_DIGITS_MAX = 15 };
 
@@ -20,14 +21,6 @@ bool body_done(const struct body *b)
     return b->state == BODY_DONE;
 }
 
-static int hex_value(uint8_t c)
-{
-    if (c >= '0' && c <= '9') return c - '0';
-    if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-    if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-    return -1;
-}
-
 // The chunk's size line has ended.
 static enum err begin_chunk(struct body *b)
 {
@@ -39,7 +32,7 @@ static enum err begin_chunk(struct body *b)
 
 static enum err size_byte(struct body *b, uint8_t c)
 {
-    int digit = hex_value(c);
+    int digit = hex_digit(c);
     if (digit >= 0) {
         if (++b->digits > SIZE_DIGITS_MAX) return ERR_LIMIT;
         b->left = b->left << 4 | (uint64_t)digit;

@@ -4,19 +4,12 @@
 #include <strings.h>
 
 #include "common/check.h"
+#include "common/hex.h"
 #include "server/http/http_internal.h"
 
 const char *http_exchange_query(const struct http_exchange *x)
 {
     return x->query;
-}
-
-static int hex_value(char c)
-{
-    if (c >= '0' && c <= '9') return c - '0';
-    if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-    if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-    return -1;
 }
 
 static bool decode_value(const char *raw, size_t raw_bytes, char *out, size_t out_bytes)
@@ -26,8 +19,8 @@ static bool decode_value(const char *raw, size_t raw_bytes, char *out, size_t ou
         char c = raw[i];
         if (c == '+') c = ' ';
         if (c == '%') {
-            int high = raw_bytes - i > 2 ? hex_value(raw[i + 1]) : -1;
-            int low = high < 0 ? -1 : hex_value(raw[i + 2]);
+            int high = raw_bytes - i > 2 ? hex_digit(raw[i + 1]) : -1;
+            int low = high < 0 ? -1 : hex_digit(raw[i + 2]);
             if (low < 0) return false;
             c = (char)(high * 16 + low);
             i += 2;

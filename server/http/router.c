@@ -3,15 +3,8 @@
 #include <string.h>
 
 #include "common/check.h"
+#include "common/hex.h"
 #include "proto/wire.h"
-
-static int hex_value(char c)
-{
-    if (c >= '0' && c <= '9') return c - '0';
-    if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-    if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-    return -1;
-}
 
 // Segments that are empty (but for the last), "." or "..".
 static bool has_odd_segment(const char *path)
@@ -35,8 +28,8 @@ bool router_path_decode(const char *raw, size_t raw_bytes, char *out, size_t out
     for (size_t i = 0; i < raw_bytes; i++) {
         char c = raw[i];
         if (c == '%') {
-            int high = raw_bytes - i > 2 ? hex_value(raw[i + 1]) : -1;
-            int low = high < 0 ? -1 : hex_value(raw[i + 2]);
+            int high = raw_bytes - i > 2 ? hex_digit(raw[i + 1]) : -1;
+            int low = high < 0 ? -1 : hex_digit(raw[i + 2]);
             if (low < 0) return false;
             c = (char)(high * 16 + low);
             if (c == '/') return false; // a separator that is none: others would split here

@@ -2,23 +2,13 @@
 
 #include <stdbool.h>
 
+#include "common/vector.h"
+
 // One-sided Jacobi: turn pairs of columns of A until all are square to each other, A V = U S.
 // It needs no inverse, so singular matrices are no special case until the end, and a matrix whose
 // columns are already square (no shear: nearly every joint) takes no turn at all.
 
 enum { SWEEPS_MAX = 16 };
-
-static double dot3(const double a[3], const double b[3])
-{
-    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
-}
-
-static void cross3(const double a[3], const double b[3], double out[3])
-{
-    out[0] = a[1] * b[2] - a[2] * b[1];
-    out[1] = a[2] * b[0] - a[0] * b[2];
-    out[2] = a[0] * b[1] - a[1] * b[0];
-}
 
 static void turn_columns(double p[3], double q[3], double c, double s)
 {
@@ -31,7 +21,8 @@ static void turn_columns(double p[3], double q[3], double c, double s)
 
 static bool make_square(double a[3][3], double v[3][3], int p, int q)
 {
-    double alpha = dot3(a[p], a[p]), beta = dot3(a[q], a[q]), gamma = dot3(a[p], a[q]);
+    double alpha = vector_dot(a[p], a[p]), beta = vector_dot(a[q], a[q]),
+           gamma = vector_dot(a[p], a[q]);
     if (!(fabs(gamma) > 1e-14 * sqrt(alpha * beta))) return false;
     double zeta = (beta - alpha) / (2 * gamma);
     double t = (zeta < 0 ? -1 : 1) / (fabs(zeta) + sqrt(1 + zeta * zeta));
@@ -61,34 +52,13 @@ static void normalise4(double q[4])
 // The shortest turn from unit v to unit u.
 static void shortest_turn(const double v[3], const double u[3], double q[4])
 {
-    cross3(v, u, q);
-    q[3] = 1 + dot3(v, u);
+    vector_cross(v, u, q);
+    q[3] = 1 + vector_dot(v, u);
     if (q[3] < 1e-12) { // opposite: half a turn about any axis square to v
         int k = fabs(v[0]) < 0.6 ? 0 : 1;
         double axis[3] = {k == 0, k == 1, 0};
-        cross3(v, axis, q);
+        vector_cross(v, axis, q);
         q[3] = 0;
-    }
-    normalise4(q);
-}
-
-// Rotation matrix (columns) to quaternion, by its largest component.
-static void quat_from_basis(double b[3][3], double q[4])
-{
-    double trace = b[0][0] + b[1][1] + b[2][2];
-    if (trace > 0) {
-        q[3] = trace + 1;
-        q[0] = b[1][2] - b[2][1];
-        q[1] = b[2][0] - b[0][2];
-        q[2] = b[0][1] - b[1][0];
-    } else {
-        int i = b[1][1] > b[0][0] ? 1 : 0;
-        if (b[2][2] > b[i][i]) i = 2;
-        int j = (i + 1) % 3, k = (i + 2) % 3;
-        q[i] = 1 + b[i][i] - b[j][j] - b[k][k];
-        q[j] = b[i][j] + b[j][i];
-        q[k] = b[i][k] + b[k][i];
-        q[3] = b[j][k] - b[k][j];
     }
     normalise4(q);
 }
@@ -117,7 +87,7 @@ void polar_decompose(const struct xform *m, double rotation[4], double stretch[6
             a[c][r] = m->col[c][r];
     jacobi(a, v);
     for (int c = 0; c < 3; c++)
-        sigma[c] = sqrt(dot3(a[c], a[c]));
+        sigma[c] = sqrt(vector_dot(a[c], a[c]));
 
     int rank = 0, kept = 0, lost = 0;
     double floor = 1e-10 * largest(sigma);
@@ -140,11 +110,11 @@ void polar_decompose(const struct xform *m, double rotation[4], double stretch[6
         shortest_turn(v[kept], u[kept], rotation);
         return;
     }
-    if (rank == 2) cross3(u[(lost + 1) % 3], u[(lost + 2) % 3], u[lost]);
+    if (rank == 2) vector_cross(u[(lost + 1) % 3], u[(lost + 2) % 3], u[lost]);
     double basis[3][3] = {{0}}; // sign * U V^T
     for (int c = 0; c < 3; c++)
         for (int r = 0; r < 3; r++)
             for (int k = 0; k < 3; k++)
                 basis[c][r] += sign * u[k][r] * v[k][c];
-    quat_from_basis(basis, rotation);
+    xform_rotation(basis, rotation);
 }

@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "common/vector.h"
 #include "server/character/pose/polar.h"
 
 // xform_mul, inline: a pose multiplies two matrices a joint, and the call costs as much.
@@ -56,24 +57,12 @@ static inline void slot_matrix(const struct model *m, const struct xform *model_
     multiply(&model_from_node[m->slots[slot].node], &node_from_base, out);
 }
 
-static void cross(const double a[3], const double b[3], double out[3])
-{
-    out[0] = a[1] * b[2] - a[2] * b[1];
-    out[1] = a[2] * b[0] - a[0] * b[2];
-    out[2] = a[0] * b[1] - a[1] * b[0];
-}
-
-static double dot(const double a[3], const double b[3])
-{
-    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
-}
-
 // An axis scaled to nothing leaves a determinant of rounding noise: that is no mirror.
 static bool mirrors(const struct xform *s, double det)
 {
     if (det >= 0) return false;
-    double size2 =
-        dot(s->col[0], s->col[0]) * dot(s->col[1], s->col[1]) * dot(s->col[2], s->col[2]);
+    double size2 = vector_dot(s->col[0], s->col[0]) * vector_dot(s->col[1], s->col[1]) *
+                   vector_dot(s->col[2], s->col[2]);
     return det < -1e-12 * sqrt(size2);
 }
 
@@ -85,10 +74,10 @@ void skeleton_palette(const struct model *m, const struct xform *model_from_node
         slot_matrix(m, model_from_node, i, &s);
         struct skeleton_slot *out = &palette[i];
         double cofactor[3][3];
-        cross(s.col[1], s.col[2], cofactor[0]);
-        cross(s.col[2], s.col[0], cofactor[1]);
-        cross(s.col[0], s.col[1], cofactor[2]);
-        double sign = mirrors(&s, dot(s.col[0], cofactor[0])) ? -1 : 1;
+        vector_cross(s.col[1], s.col[2], cofactor[0]);
+        vector_cross(s.col[2], s.col[0], cofactor[1]);
+        vector_cross(s.col[0], s.col[1], cofactor[2]);
+        double sign = mirrors(&s, vector_dot(s.col[0], cofactor[0])) ? -1 : 1;
         for (int c = 0; c < 4; c++) {
             for (int r = 0; r < 3; r++)
                 out->col[c][r] = (float)s.col[c][r];
