@@ -149,7 +149,7 @@ static void on_sessions(struct http_exchange *x, void *owner)
     }
     cJSON *root = cJSON_CreateObject();
     cJSON_AddStringToObject(root, "ticket", ticket);
-    cJSON_AddNumberToObject(root, "expires_s", TICKETS_LIFE_MS / 1000);
+    cJSON_AddNumberToObject(root, "expires_s", TICKETS_LIFE_MS / 1000.0);
     cJSON_AddStringToObject(root, "stream", "/v1/stream");
     http_answer_header(x, "Cache-Control", "no-store");
     http_answer_json(x, 201, root);

@@ -17,8 +17,8 @@ static void put_tick(struct metrics_text *m, const struct ticker_snapshot *t)
     double bounds[TICKER_BUCKET_COUNT];
     for (int i = 0; i < TICKER_BUCKET_COUNT; i++)
         bounds[i] = ticker_bucket_us[i] * 1e-6;
-    metrics_histogram(m, "sinew_tick_seconds", "Duration of a tick.", bounds, t->buckets,
-                      TICKER_BUCKET_COUNT, t->busy_s);
+    const struct metrics_buckets buckets = {bounds, t->buckets, TICKER_BUCKET_COUNT, t->busy_s};
+    metrics_histogram(m, "sinew_tick_seconds", "Duration of a tick.", &buckets);
     metrics_counter(m, "sinew_tick_late_total", "Deadlines skipped, or ended after the next one.",
                     t->skipped_total + t->overrun_total);
     metrics_counter(m, "sinew_tick_skipped_total", "Deadlines that no tick was run for.",
@@ -31,7 +31,8 @@ static void put_tick(struct metrics_text *m, const struct ticker_snapshot *t)
 static void put_tally(struct metrics_text *m, const char *name, const char *help,
                       const struct tally *t)
 {
-    metrics_histogram(m, name, help, tally_bounds_s, t->counts, TALLY_BUCKETS, t->sum_s);
+    const struct metrics_buckets buckets = {tally_bounds_s, t->counts, TALLY_BUCKETS, t->sum_s};
+    metrics_histogram(m, name, help, &buckets);
 }
 
 static void put_sessions(struct metrics_text *m, const struct hub_snapshot *h)
@@ -164,8 +165,9 @@ static void put_process(struct metrics_text *m, const struct api *a)
     metrics_gauge(m, "process_virtual_memory_bytes", "Virtual memory.", (double)p.virtual_bytes);
     metrics_gauge(m, "process_open_fds", "Open file descriptors.", (double)p.open_fds);
     metrics_gauge(m, "process_max_fds", "File descriptors allowed.", (double)p.max_fds);
+    uint64_t started_wall_ms = a->started_wall_ns / 1000000u;
     metrics_gauge(m, "process_start_time_seconds", "Start of the process since 1970.",
-                  (double)(a->started_wall_ns / 1000000u) * 1e-3);
+                  (double)started_wall_ms * 1e-3);
 }
 
 void api_metrics(struct http_exchange *x, void *owner)

@@ -46,16 +46,16 @@ void metrics_gauge(struct metrics_text *m, const char *name, const char *help, d
 }
 
 void metrics_histogram(struct metrics_text *m, const char *name, const char *help,
-                       const double *bounds, const uint64_t *counts, size_t count, double sum)
+                       const struct metrics_buckets *buckets)
 {
     metrics_begin(m, name, "histogram", help);
     uint64_t total = 0;
-    for (size_t i = 0; i < count; i++) {
-        total += counts[i];
-        put(m, "%s_bucket{le=\"%g\"} %llu\n", name, bounds[i], (unsigned long long)total);
+    for (size_t i = 0; i < buckets->count; i++) {
+        total += buckets->counts[i];
+        put(m, "%s_bucket{le=\"%g\"} %llu\n", name, buckets->bounds[i], (unsigned long long)total);
     }
-    total += counts[count];
+    total += buckets->counts[buckets->count];
     put(m, "%s_bucket{le=\"+Inf\"} %llu\n", name, (unsigned long long)total);
-    put(m, "%s_sum %.9g\n%s_count %llu\n", name, sum, name, (unsigned long long)total);
-    m->series += count + 3;
+    put(m, "%s_sum %.9g\n%s_count %llu\n", name, buckets->sum, name, (unsigned long long)total);
+    m->series += buckets->count + 3;
 }

@@ -17,6 +17,11 @@ void metrics_begin(struct metrics_text *m, const char *name, const char *type, c
 void metrics_value(struct metrics_text *m, const char *labels, double value);
 void metrics_counter(struct metrics_text *m, const char *name, const char *help, uint64_t value);
 void metrics_gauge(struct metrics_text *m, const char *name, const char *help, double value);
-// counts[i]: observations up to bounds[i] and above the bound before; counts[count]: the rest.
+struct metrics_buckets { // borrowed
+    const double *bounds;
+    const uint64_t *counts; // [i]: up to bounds[i] and above the bound before; [count]: the rest
+    size_t count;
+    double sum; // of all that was observed
+};
 void metrics_histogram(struct metrics_text *m, const char *name, const char *help,
-                       const double *bounds, const uint64_t *counts, size_t count, double sum);
+                       const struct metrics_buckets *buckets);

@@ -152,7 +152,7 @@ static size_t simplify_part(struct details *d, const struct model_part *p, int l
 {
     const float *at = d->positions + 3 * (size_t)p->vertex_first;
     size_t count = p->index_count, stride = 3 * sizeof(float), left = count;
-    size_t target = (size_t)((float)(count / 3) * levels[level].keep) * 3;
+    size_t triangles = count / 3, target = (size_t)((float)triangles * levels[level].keep) * 3;
     float scale = meshopt_simplifyScale(at, p->vertex_count, stride), strayed = 0;
     bool possible = count > SMALL_PART_INDICES && scale > 0 &&
                     all_finite(at, 3 * (size_t)p->vertex_count) && !part_is_crowded(d, p);

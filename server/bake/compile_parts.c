@@ -106,6 +106,7 @@ static enum err slot_find(struct builder *b, struct slot_set *set, uint32_t node
             set->slots[set->count++] = want;
             set->table[at] = set->count;
         }
+        // Bits are meant, not values. NOLINTNEXTLINE(bugprone-suspicious-memory-comparison)
         if (memcmp(&set->slots[set->table[at] - 1], &want, sizeof want) == 0) {
             *out = (uint16_t)(set->table[at] - 1);
             return ERR_OK;
@@ -213,7 +214,7 @@ static enum err add_rigid(struct builder *b, struct slot_set *set, uint32_t node
                           const struct scene_primitive *p, uint32_t vertex_first)
 {
     struct xform identity = xform_identity();
-    uint16_t slot;
+    uint16_t slot = 0;
     enum err e = slot_find(b, set, node, &identity, &slot);
     if (e != ERR_OK) return e;
     uint32_t at = b->influence_first[vertex_first];

@@ -21,7 +21,8 @@ static void histograms_are_cumulative(void)
     const double bounds[] = {0.001, 0.01};
     const uint64_t counts[] = {5, 0, 2};
     struct metrics_text m = {.text = text, .capacity_bytes = sizeof text};
-    metrics_histogram(&m, "h_seconds", "Times.", bounds, counts, 2, 1.5);
+    const struct metrics_buckets buckets = {bounds, counts, 2, 1.5};
+    metrics_histogram(&m, "h_seconds", "Times.", &buckets);
     EXPECT(strstr(text, "h_seconds_bucket{le=\"0.001\"} 5\nh_seconds_bucket{le=\"0.01\"} 5\n"
                         "h_seconds_bucket{le=\"+Inf\"} 7\nh_seconds_sum 1.5\nh_seconds_count 7\n"));
 }
