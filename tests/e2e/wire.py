@@ -24,6 +24,7 @@ KEY, ANCHOR, CONTINUES = 1, 2, 2
 def connect(port, receive_bytes=0, host="127.0.0.1"):
     """`receive_bytes`: a small window, so that a client that stops reading is felt at once."""
     raw = socket.socket()
+    raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     if receive_bytes:
         raw.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_bytes)
     raw.settimeout(10)
