@@ -32,6 +32,7 @@ struct builder {
     uint32_t *corner_counts;    // [vertex] scratch of topology_is_crowded
 };
 
+
 enum err builder_no_memory(struct builder *b); // records "the model needs more memory ..."
 uint32_t builder_text(struct builder *b, const char *text); // offset; 0 for "" or out of memory
 // More triangles around one vertex than any surface needs. What orders or simplifies triangles
@@ -51,4 +52,6 @@ MUST_CHECK enum err compile_drivers(struct builder *b);    // drivers ... driver
 MUST_CHECK enum err compile_appearance(struct builder *b); // materials, textures, images
 MUST_CHECK enum err compile_details(struct builder *b);    // coarser details; after compile_clips
 MUST_CHECK enum err compile_extras(struct builder *b, double unit_m); // extras; by compile_info
+// The box of the rest pose into `info`.
+MUST_CHECK enum err compile_measure_box(struct builder *b, struct model_info *info);
 MUST_CHECK enum err compile_info(struct builder *b); // info, box, unit, notes, authoring

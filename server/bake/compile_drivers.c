@@ -15,7 +15,7 @@ enum err drivers_no_memory(struct driver_bake *k)
                      k->pool->cap_bytes >> 20);
 }
 
-static double box_diagonal(const float *positions, size_t vertex_count)
+double driver_box_diagonal(const float *positions, size_t vertex_count)
 {
     double low[3] = {HUGE_VAL, HUGE_VAL, HUGE_VAL}, high[3] = {-HUGE_VAL, -HUGE_VAL, -HUGE_VAL};
     double sum = 0;
@@ -32,7 +32,7 @@ static enum err start(struct driver_bake *k)
 {
     const struct model *m = &k->b->model;
     size_t lanes = m->blocks_count * MODEL_LANES;
-    k->diagonal = box_diagonal(k->b->positions, model_vertex_count(m));
+    k->diagonal = driver_box_diagonal(k->b->positions, model_vertex_count(m));
     k->vertex_of_lane = DRIVERS_ARRAY(k, uint32_t, lanes);
     k->dual_vertex = DRIVERS_ARRAY(k, uint8_t, model_vertex_count(m));
     if (!k->vertex_of_lane || !k->dual_vertex) return drivers_no_memory(k);

@@ -8,7 +8,7 @@
 #include "server/character/surface/surface.h"
 
 // Skins the rest pose with the model's own kernels; the box is what a frame would fill.
-static enum err measure_box(struct builder *b, struct model_info *info)
+enum err compile_measure_box(struct builder *b, struct model_info *info)
 {
     const struct model *m = &b->model;
     struct arena arena;
@@ -94,7 +94,7 @@ enum err compile_info(struct builder *b)
     info->skinning = (uint32_t)(rig ? rig->skinning : MODEL_LBS);
     info->base_pose = rig ? rig->base_pose : 0;
     info->vrm_version = b->scene->vrm.version;
-    enum err e = measure_box(b, info);
+    enum err e = compile_measure_box(b, info);
     if (e != ERR_OK) return e;
     note_counts(b);
     info->unit_m = rig ? rig->unit_m : 0;

@@ -228,3 +228,182 @@ enum err driver_delta_make(struct driver_bake *k)
     arena_destroy(&p.arena);
     return e;
 }
+
+// ---- of an edit
+
+struct edit_scratch {
+    struct posed p;
+    double (*base_inverse)[3][3];
+};
+
+static enum err start_edit(struct driver_bake *k, struct edit_scratch *s)
+{
+    size_t vertices = model_vertex_count(&k->b->model);
+    s->base_inverse = pool_take(k->pool, vertices, sizeof *s->base_inverse);
+    if (!s->base_inverse || !posed_start(k, &s->p)) return drivers_no_memory(k);
+    return base_inverses(k, &s->p, s->base_inverse);
+}
+
+static enum err take_set(struct driver_bake *k, double (*dense)[3], const uint8_t *has,
+                         struct delta_set *out)
+{
+    uint32_t vertices = (uint32_t)model_vertex_count(&k->b->model), count = 0;
+    for (uint32_t v = 0; v < vertices; v++)
+        count += has[v];
+    struct delta_set set = {.vertices = DRIVERS_ARRAY(k, uint32_t, count),
+                            .deltas = pool_take(k->pool, count, sizeof *set.deltas)};
+    if (!set.vertices || !set.deltas) return drivers_no_memory(k);
+    for (uint32_t v = 0; v < vertices; v++) {
+        if (!has[v]) continue;
+        memcpy(set.deltas[set.count], dense[v], sizeof dense[v]);
+        set.vertices[set.count++] = v;
+    }
+    *out = set;
+    return ERR_OK;
+}
+
+static void spread_set(const struct delta_set *set, double (*dense)[3], uint8_t *has)
+{
+    for (uint32_t i = 0; i < set->count; i++) {
+        memcpy(dense[set->vertices[i]], set->deltas[i], sizeof set->deltas[i]);
+        has[set->vertices[i]] = 1;
+    }
+}
+
+enum err driver_delta_surface(struct driver_bake *k, const struct example_plan *e,
+                              double *positions)
+{
+    struct posed p;
+    if (!posed_start(k, &p)) return drivers_no_memory(k);
+    posed_set(k, &p, e->locals);
+    enum err err = posed_surface(k, &p);
+    for (size_t i = 0; err == ERR_OK && i < model_vertex_count(&k->b->model) * 3; i++)
+        positions[i] = (double)p.positions[i];
+    for (uint32_t i = 0; err == ERR_OK && i < e->d.count; i++) {
+        double av[3][3], moved[3];
+        pose_transform(k, &p, e->d.vertices[i], av);
+        apply3(av, e->d.deltas[i], moved);
+        for (size_t r = 0; r < 3; r++)
+            positions[(size_t)e->d.vertices[i] * 3 + r] += moved[r];
+    }
+    arena_destroy(&p.arena);
+    return err;
+}
+
+static bool is_where_it_was(const double *y, const double *before)
+{
+    return (float)y[0] == (float)before[0] && (float)y[1] == (float)before[1] &&
+           (float)y[2] == (float)before[2];
+}
+
+enum err driver_delta_sculpt(struct driver_bake *k, struct example_plan *e, const double *y,
+                             const double *before)
+{
+    size_t vertices = model_vertex_count(&k->b->model);
+    double(*dense)[3] = pool_take(k->pool, vertices, sizeof *dense);
+    uint8_t *has = DRIVERS_ARRAY(k, uint8_t, vertices);
+    struct edit_scratch s;
+    enum err err = start_edit(k, &s);
+    if (err != ERR_OK) return err;
+    if (!dense || !has) err = drivers_no_memory(k);
+    posed_set(k, &s.p, e->locals);
+    if (err == ERR_OK) err = posed_surface(k, &s.p);
+    struct delta_scratch one = {.surface = NULL, .dense = dense, .base_inverse = s.base_inverse};
+    if (err == ERR_OK) {
+        double *copy = DRIVERS_ARRAY(k, double, vertices * 3);
+        if (!copy) err = drivers_no_memory(k);
+        if (copy) memcpy(copy, y, vertices * 3 * sizeof *copy);
+        one.surface = copy;
+        spread_set(&e->d, dense, has);
+    }
+    for (uint32_t v = 0; err == ERR_OK && v < vertices; v++) {
+        if (before && is_where_it_was(y + (size_t)v * 3, before + (size_t)v * 3)) continue;
+        has[v] = vertex_delta(k, &s.p, &one, e, v, false);
+    }
+    if (err == ERR_OK && one.lost)
+        err = fault_set(k->fault, ERR_MALFORMED,
+                        "%u vertices were moved whose joints are scaled to nothing at this pose",
+                        one.lost);
+    if (err == ERR_OK) err = take_set(k, dense, has, &e->d);
+    arena_destroy(&s.p.arena);
+    return err;
+}
+
+enum err driver_delta_follow(struct driver_bake *k, struct example_plan *e, const double *moved)
+{
+    size_t vertices = model_vertex_count(&k->b->model);
+    double(*dense)[3] = pool_take(k->pool, vertices, sizeof *dense);
+    uint8_t *has = DRIVERS_ARRAY(k, uint8_t, vertices);
+    const struct model *m = &k->b->model;
+    struct posed p;
+    if (!dense || !has || !posed_start(k, &p)) return drivers_no_memory(k);
+    posed_set(k, &p, e->locals);
+    spread_set(&e->d, dense, has);
+    for (uint32_t v = 0; v < vertices; v++) {
+        const double *u = moved + (size_t)v * 3;
+        double skin[3][3], av[3][3], inverse[3][3], carried[3], back[3];
+        if (u[0] == 0 && u[1] == 0 && u[2] == 0) continue;
+        pose_transform(k, &p, v, av);
+        if (!dense_invert3(av, inverse)) continue;
+        if (p.skin_is_dual)
+            skin_dual_linear_part(m, p.dual, m->vertex_lanes[v], skin);
+        else
+            skin_linear_part(m, p.palette, m->vertex_lanes[v], skin);
+        apply3(skin, u, carried);
+        apply3(inverse, carried, back);
+        for (size_t r = 0; r < 3; r++)
+            dense[v][r] -= back[r];
+        has[v] = length3(dense[v]) > KEEP_THRESHOLD * k->diagonal;
+    }
+    arena_destroy(&p.arena);
+    return take_set(k, dense, has, &e->d);
+}
+
+// Av has changed at flagged vertices: A_new D_new = A_old D_old.
+static void convert_example(struct driver_bake *k, struct posed *p, struct example_plan *e,
+                            const uint8_t *changed)
+{
+    const struct model *m = &k->b->model;
+    bool any = false;
+    for (uint32_t i = 0; i < e->d.count; i++)
+        any = any || changed[e->d.vertices[i]];
+    if (!any) return;
+    posed_set(k, p, e->locals);
+    for (uint32_t i = 0; i < e->d.count; i++) {
+        double old[3][3], now[3][3], inverse[3][3], carried[3];
+        uint32_t v = e->d.vertices[i];
+        if (!changed[v]) continue;
+        skin_linear_part(m, p->palette, m->vertex_lanes[v], old);
+        skin_dual_linear_part(m, p->dual, m->vertex_lanes[v], now);
+        if (!dense_invert3(now, inverse)) continue;
+        apply3(old, e->d.deltas[i], carried);
+        apply3(inverse, carried, e->d.deltas[i]);
+    }
+}
+
+enum err driver_delta_admit(struct driver_bake *k, const struct trs *locals)
+{
+    size_t vertices = model_vertex_count(&k->b->model);
+    uint8_t *changed = DRIVERS_ARRAY(k, uint8_t, vertices);
+    struct edit_scratch s;
+    bool any = false;
+    if (k->rig->skinning == MODEL_DQ) return ERR_OK; // Av is R H everywhere
+    if (!changed) return drivers_no_memory(k);
+    enum err e = start_edit(k, &s);
+    if (e != ERR_OK) return e;
+    memcpy(changed, k->dual_vertex, vertices);
+    posed_set(k, &s.p, locals);
+    flag_collapsing(k, &s.p, s.base_inverse);
+    for (size_t v = 0; v < vertices; v++) {
+        changed[v] = changed[v] != k->dual_vertex[v];
+        any = any || changed[v];
+    }
+    for (uint32_t i = 0; any && i < k->driver_count; i++)
+        for (uint32_t n = 0; n < k->drivers[i].example_count; n++) {
+            convert_example(k, &s.p, &k->drivers[i].examples[n], changed);
+            for (uint32_t d = 0; d < k->drivers[i].examples[n].d.count; d++)
+                if (changed[k->drivers[i].examples[n].d.vertices[d]]) k->drivers[i].same = false;
+        }
+    arena_destroy(&s.p.arena);
+    return ERR_OK;
+}

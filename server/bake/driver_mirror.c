@@ -157,6 +157,9 @@ static enum err mirror_plan(struct driver_bake *k, struct mirror_poses *p,
     const struct model *m = &k->b->model;
     const char *name = to->name, *mirror_of = to->mirror_of;
     char path[sizeof to->path];
+    bool stands = to->stands;
+    struct example_plan *own = to->examples;
+    uint32_t own_count = to->example_count;
     memcpy(path, to->path, sizeof path);
     *to = *from;
     to->name = name;
@@ -165,10 +168,16 @@ static enum err mirror_plan(struct driver_bake *k, struct mirror_poses *p,
     to->joints = DRIVERS_ARRAY(k, struct model_driver_joint, from->joint_count);
     to->examples = DRIVERS_ARRAY(k, struct example_plan, from->example_count);
     if (!to->joints || !to->examples) return drivers_no_memory(k);
+    to->stands = stands;
     for (uint32_t j = 0; j < from->joint_count; j++) {
         to->joints[j] = from->joints[j];
         to->joints[j].node = p->partner[from->joints[j].node];
         mirror_axis(p, &to->joints[j], from->joints[j].node);
+    }
+    if (stands) { // of an edit that does not touch it: only its joints were wanted
+        to->examples = own;
+        to->example_count = own_count;
+        return ERR_OK;
     }
     for (uint32_t i = 0; i < from->example_count; i++) {
         to->examples[i] = from->examples[i];
@@ -188,17 +197,25 @@ static struct driver_plan *source_of(struct driver_bake *k, const struct driver_
     return NULL;
 }
 
-enum err driver_mirror_poses(struct driver_bake *k)
+static enum err start_poses(struct driver_bake *k, struct mirror_poses *p)
 {
     const struct model *m = &k->b->model;
-    struct mirror_poses p = {.base = DRIVERS_ARRAY(k, struct xform, m->nodes_count),
-                             .posed = DRIVERS_ARRAY(k, struct xform, m->nodes_count),
-                             .across = DRIVERS_ARRAY(k, struct xform, m->nodes_count),
-                             .partner = DRIVERS_ARRAY(k, uint32_t, m->nodes_count)};
-    if (!p.base || !p.posed || !p.across || !p.partner) return drivers_no_memory(k);
-    skeleton_model_from_nodes(m, m->base_pose, p.base);
+    *p = (struct mirror_poses){.base = DRIVERS_ARRAY(k, struct xform, m->nodes_count),
+                               .posed = DRIVERS_ARRAY(k, struct xform, m->nodes_count),
+                               .across = DRIVERS_ARRAY(k, struct xform, m->nodes_count),
+                               .partner = DRIVERS_ARRAY(k, uint32_t, m->nodes_count)};
+    if (!p->base || !p->posed || !p->across || !p->partner) return drivers_no_memory(k);
+    skeleton_model_from_nodes(m, m->base_pose, p->base);
     for (uint32_t i = 0; i < m->nodes_count; i++)
-        p.partner[i] = partner_of(m, i);
+        p->partner[i] = partner_of(m, i);
+    return ERR_OK;
+}
+
+enum err driver_mirror_poses(struct driver_bake *k)
+{
+    struct mirror_poses p;
+    enum err started = start_poses(k, &p);
+    if (started != ERR_OK) return started;
     for (uint32_t i = 0; i < k->driver_count; i++) {
         struct driver_plan *d = &k->drivers[i];
         if (!d->mirror_of) continue;
@@ -338,26 +355,33 @@ static enum err mirror_set(struct driver_bake *k, struct mirror_surface *s,
     return ERR_OK;
 }
 
-enum err driver_mirror_deltas(struct driver_bake *k)
+static enum err start_surface(struct driver_bake *k, struct mirror_surface *s, uint32_t **at)
 {
     size_t count = model_vertex_count(&k->b->model);
+    *s = (struct mirror_surface){.place = pool_take(k->pool, count, sizeof *s->place),
+                                 .linear = pool_take(k->pool, count, sizeof *s->linear),
+                                 .across = DRIVERS_ARRAY(k, uint32_t, count),
+                                 .part = DRIVERS_ARRAY(k, uint32_t, count)};
+    *at = DRIVERS_ARRAY(k, uint32_t, count);
+    if (!s->place || !s->linear || !s->across || !s->part || !*at) return drivers_no_memory(k);
+    for (uint32_t i = 0; i < k->b->model.parts_count; i++)
+        for (uint32_t v = 0; v < k->b->model.parts[i].vertex_count; v++)
+            s->part[k->b->model.parts[i].vertex_first + v] = i;
+    return measure_base(k, s);
+}
+
+enum err driver_mirror_deltas(struct driver_bake *k)
+{
     bool any = false;
     for (uint32_t i = 0; i < k->driver_count; i++)
-        any = any || k->drivers[i].mirror_of;
+        any = any || (k->drivers[i].mirror_of && !k->drivers[i].stands);
     if (!any) return ERR_OK;
-    struct mirror_surface s = {.place = pool_take(k->pool, count, sizeof *s.place),
-                               .linear = pool_take(k->pool, count, sizeof *s.linear),
-                               .across = DRIVERS_ARRAY(k, uint32_t, count),
-                               .part = DRIVERS_ARRAY(k, uint32_t, count)};
-    uint32_t *at = DRIVERS_ARRAY(k, uint32_t, count);
-    if (!s.place || !s.linear || !s.across || !s.part || !at) return drivers_no_memory(k);
-    for (uint32_t i = 0; i < k->b->model.parts_count; i++)
-        for (uint32_t v = 0; v < k->b->parts[i].vertex_count; v++)
-            s.part[k->b->parts[i].vertex_first + v] = i;
-    enum err e = measure_base(k, &s);
+    struct mirror_surface s;
+    uint32_t *at;
+    enum err e = start_surface(k, &s, &at);
     for (uint32_t i = 0; e == ERR_OK && i < k->driver_count; i++) {
         struct driver_plan *d = &k->drivers[i];
-        if (!d->mirror_of) continue;
+        if (!d->mirror_of || d->stands) continue;
         const struct driver_plan *from = source_of(k, d);
         uint32_t lost = 0;
         for (uint32_t n = 0; e == ERR_OK && n < d->example_count; n++) {
@@ -371,5 +395,41 @@ enum err driver_mirror_deltas(struct driver_bake *k)
                        "driver \"%.60s\": sculpted vertex without a partner across the middle",
                        d->name);
     }
+    return e;
+}
+
+// ---- of an edit
+
+enum err driver_mirror_is_across(struct driver_bake *k, const struct driver_plan *a,
+                                 const struct driver_plan *b, bool *is)
+{
+    struct mirror_poses p;
+    enum err e = start_poses(k, &p);
+    if (e != ERR_OK) return e;
+    *is = a->joint_count == b->joint_count;
+    for (uint32_t i = 0; *is && i < a->joint_count; i++) {
+        bool found = false;
+        for (uint32_t n = 0; n < b->joint_count; n++)
+            found = found || p.partner[a->joints[i].node] == b->joints[n].node;
+        *is = found;
+    }
+    return ERR_OK;
+}
+
+enum err driver_mirror_example(struct driver_bake *k, const struct example_plan *from,
+                               struct example_plan *to)
+{
+    struct mirror_poses p;
+    struct mirror_surface s;
+    uint32_t *at;
+    enum err e = start_poses(k, &p);
+    if (e == ERR_OK) e = start_surface(k, &s, &at);
+    if (e != ERR_OK) return e;
+    to->locals = DRIVERS_ARRAY(k, struct trs, k->b->model.nodes_count);
+    if (!to->locals) return drivers_no_memory(k);
+    mirror_pose(&k->b->model, &p, from->locals, to->locals);
+    e = driver_delta_admit(k, to->locals);
+    if (e == ERR_OK) e = mirror_set(k, &s, &from->d, &to->d, at);
+    to->gain = from->gain;
     return e;
 }

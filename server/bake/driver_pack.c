@@ -69,6 +69,17 @@ static void pack_solve(const struct solve_plan *p, uint32_t driver, struct table
     t->weight += p->center_count;
 }
 
+// Names that an edited model has already are not written again.
+static uint32_t name_offset(struct driver_bake *k, const char *name)
+{
+    const struct model *old = k->edited;
+    for (size_t i = 0; old && i < old->drivers_count; i++)
+        if (strcmp(model_text(old, old->drivers[i].name), name) == 0) return old->drivers[i].name;
+    for (size_t i = 0; old && i < old->examples_count; i++)
+        if (strcmp(model_text(old, old->examples[i].name), name) == 0) return old->examples[i].name;
+    return builder_text(k->b, name);
+}
+
 static void pack_examples(struct driver_bake *k, const struct driver_plan *d, uint32_t driver,
                           struct tables *t)
 {
@@ -82,7 +93,7 @@ static void pack_examples(struct driver_bake *k, const struct driver_plan *d, ui
                 e->d.vertices[n],
                 {(float)e->d.deltas[n][0], (float)e->d.deltas[n][1], (float)e->d.deltas[n][2]}};
         t->examples[t->example++] = (struct model_example){
-            .name = builder_text(k->b, e->name),
+            .name = name_offset(k, e->name),
             .driver = driver,
             .center = e->center,
             .residual = (float)e->residual,
@@ -177,12 +188,38 @@ static void pack_corrections(const struct driver_bake *k, const struct solve_pla
     }
 }
 
+// Of an edit: nothing of this solve has changed, so its blocks keep their bits.
+static void copy_corrections(const struct model *old, uint32_t old_solve, uint32_t solve,
+                             struct tables *t)
+{
+    for (size_t i = 0; i < old->corrections_count; i++) {
+        struct model_correction c = old->corrections[i];
+        if (c.solve != old_solve) continue;
+        uint32_t *at = c.packed ? &t->packed_block : &t->block;
+        if (c.packed && t->packed)
+            memcpy(t->packed + *at, old->packed_blocks + c.block_first,
+                   c.block_count * sizeof *t->packed);
+        if (!c.packed && t->blocks)
+            memcpy(t->blocks + *at, old->correction_blocks + c.block_first,
+                   c.block_count * sizeof *t->blocks);
+        c.solve = solve;
+        c.block_first = *at;
+        *at += c.block_count;
+        if (t->packed) t->corrections[t->correction] = c;
+        t->correction++;
+    }
+}
+
 static void pack_all_corrections(const struct driver_bake *k, struct lanes *l, struct tables *t)
 {
     t->correction = t->block = t->packed_block = 0;
     for (uint32_t i = 0, solve = 0; i < k->driver_count; i++)
-        for (uint32_t s = 0; s < k->drivers[i].solve_count; s++, solve++)
-            pack_corrections(k, &k->drivers[i].solves[s], solve, l, t);
+        for (uint32_t s = 0; s < k->drivers[i].solve_count; s++, solve++) {
+            if (k->drivers[i].same)
+                copy_corrections(k->edited, k->edited->drivers[i].solve_first + s, solve, t);
+            else
+                pack_corrections(k, &k->drivers[i].solves[s], solve, l, t);
+        }
 }
 
 static enum err make_corrections(struct driver_bake *k, struct tables *t)
@@ -264,7 +301,7 @@ enum err driver_pack_tables(struct driver_bake *k)
     if (e != ERR_OK) return e;
     for (uint32_t i = 0; i < k->driver_count; i++) {
         const struct driver_plan *d = &k->drivers[i];
-        t.drivers[i] = (struct model_driver){.name = builder_text(k->b, d->name),
+        t.drivers[i] = (struct model_driver){.name = name_offset(k, d->name),
                                              .solver = MODEL_SOLVER,
                                              .kernel = (uint32_t)d->kernel,
                                              .weights = (uint32_t)d->weights,

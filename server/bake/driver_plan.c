@@ -167,6 +167,7 @@ static enum err read_settings(struct driver_bake *k, struct driver_plan *d, cons
 
 static enum err read_driver(struct driver_bake *k, struct driver_plan *d, const cJSON *json)
 {
+    uint32_t index = (uint32_t)(d - k->drivers);
     d->name = text_of(json, "name");
     d->mirror_of = text_of(json, "mirror_of");
     for (struct driver_plan *other = k->drivers; other < d; other++)
@@ -178,11 +179,14 @@ static enum err read_driver(struct driver_bake *k, struct driver_plan *d, const 
             return fault_set(
                 k->fault, ERR_MALFORMED,
                 "%s/mirror_of: a mirrored driver has no joints and examples of its own", d->path);
-        return ERR_OK; // driver_mirror_make fills the rest
+        // driver_mirror_poses fills the rest
+        return k->edited ? driver_stands_examples(k, d, index) : ERR_OK;
     }
     enum err e = read_settings(k, d, json);
     if (e == ERR_OK) e = read_joints(k, d, get(json, "joints"));
-    if (e == ERR_OK) e = read_examples(k, d, get(json, "examples"));
+    if (e == ERR_OK)
+        e = k->edited ? driver_stands_examples(k, d, index)
+                      : read_examples(k, d, get(json, "examples"));
     return e;
 }
 

@@ -124,6 +124,8 @@ static enum err measure_residuals(struct driver_bake *k)
     for (uint32_t i = 0; i < k->driver_count; i++)
         for (uint32_t n = 0; n < k->drivers[i].example_count; n++) {
             struct example_plan *e = &k->drivers[i].examples[n];
+            if (k->drivers[i].same) continue;
+            e->residual = 0;
             memset(sum, 0, vertices * sizeof *sum);
             for (uint32_t other = 0; other < k->driver_count; other++)
                 add_driver(k, &k->drivers[other], e->locals, w, sum);
@@ -193,7 +195,7 @@ static cJSON *describe_driver(const struct driver_bake *k, const struct driver_p
 enum err driver_report_make(struct driver_bake *k)
 {
     for (uint32_t i = 0; i < k->driver_count; i++)
-        for (uint32_t s = 0; s < k->drivers[i].solve_count; s++) {
+        for (uint32_t s = 0; !k->drivers[i].stands && s < k->drivers[i].solve_count; s++) {
             enum err e = sample_solve(k, &k->drivers[i], &k->drivers[i].solves[s]);
             if (e != ERR_OK) return e;
         }
@@ -201,7 +203,10 @@ enum err driver_report_make(struct driver_bake *k)
     if (e != ERR_OK) return e;
     cJSON *list = cJSON_CreateArray();
     for (uint32_t i = 0; i < k->driver_count; i++)
-        cJSON_AddItemToArray(list, describe_driver(k, &k->drivers[i]));
+        cJSON_AddItemToArray(
+            list, k->drivers[i].same
+                      ? cJSON_Duplicate(cJSON_GetArrayItem(k->edited_report, (int)i), 1)
+                      : describe_driver(k, &k->drivers[i]));
     char *text = cJSON_PrintUnformatted(list);
     cJSON_Delete(list);
     if (!text) return drivers_no_memory(k);

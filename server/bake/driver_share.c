@@ -25,20 +25,23 @@ struct meeting {
     double (*right)[3], (*left)[3]; // [unknown] scratch
 };
 
+// 0 also where nothing has changed for any of them.
 static uint32_t list_members(struct driver_bake *k, uint32_t v, const struct driver_plan **drivers,
                              struct solve_plan **solves)
 {
     uint32_t count = 0;
+    bool same = true;
     for (uint32_t i = 0; i < k->driver_count; i++)
         for (uint32_t n = 0; n < k->drivers[i].solve_count; n++) {
             if (!k->drivers[i].solves[n].place[v]) continue;
+            same = same && k->drivers[i].same;
             if (count < MEETING_MAX) {
                 drivers[count] = &k->drivers[i];
                 solves[count] = &k->drivers[i].solves[n];
             }
             count++;
         }
-    return count;
+    return same ? 0 : count;
 }
 
 static enum err take_unknowns(struct driver_bake *k, struct meeting *m)

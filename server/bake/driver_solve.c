@@ -39,7 +39,7 @@ static void find_same(const struct driver_bake *k, struct solve_plan *s)
     }
 }
 
-static enum err start_solve(struct driver_bake *k, struct driver_plan *d, struct solve_plan *s,
+enum err driver_solve_start(struct driver_bake *k, struct driver_plan *d, struct solve_plan *s,
                             uint32_t center_count)
 {
     size_t n = center_count;
@@ -282,6 +282,13 @@ static void mean_of_same(struct solve_plan *s)
         if (s->same_as[c] != c) memset(s->deltas + c * touched, 0, touched * sizeof *s->deltas);
 }
 
+enum err driver_solve_gather(struct driver_bake *k, struct solve_plan *s, const uint8_t *mine)
+{
+    enum err e = gather_dense(k, s, mine);
+    if (e == ERR_OK) mean_of_same(s);
+    return e;
+}
+
 static enum err finish_solve(struct driver_bake *k, const struct driver_plan *d,
                              struct solve_plan *s, const uint8_t *mine)
 {
@@ -291,9 +298,8 @@ static enum err finish_solve(struct driver_bake *k, const struct driver_plan *d,
                            .inverse = DRIVERS_ARRAY(k, double, n *n),
                            .scratch = DRIVERS_ARRAY(k, double, 2 * n * n)};
     if (!w.distance || !w.matrix || !w.inverse || !w.scratch) return drivers_no_memory(k);
-    enum err e = gather_dense(k, s, mine);
+    enum err e = driver_solve_gather(k, s, mine);
     if (e != ERR_OK) return e;
-    mean_of_same(s);
     w.product = pool_take(k->pool, s->touched_count, sizeof *w.product);
     if (!w.product) return drivers_no_memory(k);
     choose_radius(k, d, s, &w);
@@ -313,8 +319,8 @@ static enum err finish_solve(struct driver_bake *k, const struct driver_plan *d,
 
 // ---- per_vertex: one solve for each distinct subset of the joints that moves vertices
 
-static uint64_t joints_of_vertex(const struct driver_bake *k, const struct driver_plan *d,
-                                 uint32_t v)
+uint64_t driver_solve_joints_of(const struct driver_bake *k, const struct driver_plan *d,
+                                uint32_t v)
 {
     uint64_t mask = 0;
     for (uint32_t i = k->b->influence_first[v]; i < k->b->influence_first[v + 1]; i++)
@@ -341,7 +347,7 @@ static enum err list_masks(struct driver_bake *k, const struct driver_plan *d, u
     *count = 0;
     for (uint32_t i = 0; i < d->example_count; i++)
         for (uint32_t n = 0; n < d->examples[i].d.count; n++) {
-            uint64_t mask = joints_of_vertex(k, d, d->examples[i].d.vertices[n]);
+            uint64_t mask = driver_solve_joints_of(k, d, d->examples[i].d.vertices[n]);
             uint32_t at = 0;
             while (at < *count && masks[at] != mask)
                 at++;
@@ -369,9 +375,9 @@ static enum err solve_subsets(struct driver_bake *k, struct driver_plan *d, uint
     for (; d->solve_count < count; d->solve_count++) {
         struct solve_plan *s = &d->solves[d->solve_count];
         for (uint32_t v = 0; v < vertices; v++)
-            mine[v] = joints_of_vertex(k, d, v) == masks[d->solve_count];
+            mine[v] = driver_solve_joints_of(k, d, v) == masks[d->solve_count];
         e = take_subset(k, d, masks[d->solve_count], s);
-        if (e == ERR_OK) e = start_solve(k, d, s, center_count);
+        if (e == ERR_OK) e = driver_solve_start(k, d, s, center_count);
         if (e == ERR_OK) e = finish_solve(k, d, s, mine);
         if (e != ERR_OK) return e;
     }
@@ -384,7 +390,7 @@ static enum err solve_whole(struct driver_bake *k, struct driver_plan *d, uint32
     if (!d->solves) return drivers_no_memory(k);
     d->solve_count = 1;
     enum err e = take_subset(k, d, ~(uint64_t)0, &d->solves[0]);
-    if (e == ERR_OK) e = start_solve(k, d, &d->solves[0], center_count);
+    if (e == ERR_OK) e = driver_solve_start(k, d, &d->solves[0], center_count);
     return e == ERR_OK ? finish_solve(k, d, &d->solves[0], NULL) : e;
 }
 
@@ -393,8 +399,9 @@ enum err driver_solve_make(struct driver_bake *k)
     for (uint32_t i = 0; i < k->driver_count; i++) {
         uint32_t center_count = 0;
         struct driver_plan *d = &k->drivers[i];
-        enum err e = driver_centers_assign(k, d, &center_count);
-        if (e == ERR_OK)
+        enum err e = d->stands ? driver_stands_solves(k, d, i)
+                               : driver_centers_assign(k, d, &center_count);
+        if (e == ERR_OK && !d->stands)
             e = d->per_vertex ? solve_subsets(k, d, center_count) : solve_whole(k, d, center_count);
         if (e != ERR_OK) return e;
     }

@@ -181,8 +181,8 @@ static enum err evaluate_rest(struct driver_bake *k, const struct example_plan *
     return ERR_OK;
 }
 
-static enum err read_glb(struct driver_bake *k, const struct example_plan *e, const char *path,
-                         double *positions)
+static enum err read_glb(struct driver_bake *k, const struct example_plan *e, const uint8_t *glb,
+                         size_t glb_bytes, const char *path, double *positions)
 {
     struct import_limits limits = import_limits_default();
     struct scene scene = {0};
@@ -191,7 +191,7 @@ static enum err read_glb(struct driver_bake *k, const struct example_plan *e, co
     struct model_file *file = NULL;
     uint8_t *bytes = NULL;
     size_t size_bytes = 0;
-    enum err err = import_file(path, &limits, &scene, &inner);
+    enum err err = import_bytes(glb, glb_bytes, path, &limits, &scene, &inner);
     if (err == ERR_OK) err = compile_scene(&scene, &settings, &bytes, &size_bytes, &inner);
     scene_free(&scene);
     if (err == ERR_OK) err = model_file_from_bytes(bytes, size_bytes, &file, &inner);
@@ -253,11 +253,13 @@ static enum err read_file(struct driver_bake *k, const struct example_plan *e, c
         return wrong(k, e, "the file must be .f32, .obj or .glb");
     if (is_base && !has_ending(name, ".f32"))
         return wrong(k, e, "only .f32 files can be in base space");
-    if (glb) return read_glb(k, e, path, positions);
     enum err err = file_read(path, SURFACE_BYTES_MAX, &bytes, &size_bytes, &inner);
     if (err != ERR_OK) return fault_set(k->fault, err, "%s/surface/file: %s", e->path, inner.line);
-    err = has_ending(name, ".obj") ? read_obj(k, e, (char *)bytes, positions)
-                                   : read_f32(k, e, bytes, size_bytes, is_base, positions);
+    if (glb)
+        err = read_glb(k, e, bytes, size_bytes, path, positions);
+    else
+        err = has_ending(name, ".obj") ? read_obj(k, e, (char *)bytes, positions)
+                                       : read_f32(k, e, bytes, size_bytes, is_base, positions);
     free(bytes);
     return err;
 }
@@ -272,4 +274,19 @@ enum err driver_surface_read(struct driver_bake *k, const struct example_plan *e
         return fault_set(k->fault, ERR_MALFORMED, "%s/surface/space: a blendshape is in base space",
                          e->path);
     return morph ? read_morph(k, e, morph, positions) : read_file(k, e, file, *is_base, positions);
+}
+
+enum err driver_surface_parse(struct driver_bake *k, const struct example_plan *e,
+                              enum driver_surface_format format, uint8_t *bytes, size_t size_bytes,
+                              double *positions)
+{
+    switch (format) {
+    case DRIVER_SURFACE_OBJ:
+        return read_obj(k, e, (char *)bytes, positions);
+    case DRIVER_SURFACE_GLB: // from memory: it may name no files beside it
+        return read_glb(k, e, bytes, size_bytes, "/dev/null/surface.glb", positions);
+    case DRIVER_SURFACE_F32:
+        break;
+    }
+    return read_f32(k, e, bytes, size_bytes, false, positions);
 }

@@ -56,6 +56,8 @@ struct driver_plan {
     struct example_plan *examples;
     uint32_t solve_count;
     struct solve_plan *solves;
+    // Of an edit (edit.h): its solves are the edited model's; nothing that it shows has changed.
+    bool stands, same;
 };
 
 // One solve of a driver: a subset of its joints and the vertices that take its weights.
@@ -88,10 +90,13 @@ struct driver_bake {
     double diagonal;          // of M0's box
     uint32_t *vertex_of_lane; // [lane] or UINT32_MAX
     uint8_t *dual_vertex;     // [vertex] Av = R H
+    const struct model *edited;         // of an edit: the model as it was; NULL: a bake
+    const struct cJSON *edited_report;  // its drivers_json
     uint32_t driver_count;
     struct driver_plan *drivers;
 };
 
+double driver_box_diagonal(const float *positions, size_t vertex_count);
 enum err drivers_no_memory(struct driver_bake *k);
 #define DRIVERS_ARRAY(k, type, count) POOL_ARRAY((k)->pool, type, count)
 
@@ -100,9 +105,34 @@ MUST_CHECK enum err driver_plan_read(struct driver_bake *k);
 // Pi (*is_base false) or base-space positions.
 MUST_CHECK enum err driver_surface_read(struct driver_bake *k, const struct example_plan *e,
                                         double *positions, bool *is_base);
+// The same from memory, pose space or base space alike: one place a vertex. `bytes` may be written.
+enum driver_surface_format { DRIVER_SURFACE_F32, DRIVER_SURFACE_OBJ, DRIVER_SURFACE_GLB };
+MUST_CHECK enum err driver_surface_parse(struct driver_bake *k, const struct example_plan *e,
+                                         enum driver_surface_format format, uint8_t *bytes,
+                                         size_t size_bytes, double *positions);
 MUST_CHECK enum err driver_delta_make(struct driver_bake *k);
+
+// Of an edit. Y of an example as it stands: X + Av D, vertex_count * 3.
+MUST_CHECK enum err driver_delta_surface(struct driver_bake *k, const struct example_plan *e,
+                                         double *positions);
+// D anew for the surface `y` at the example's pose. Vertices that are where `before` has them
+// (float for float) keep the D that they have; NULL: none does.
+MUST_CHECK enum err driver_delta_sculpt(struct driver_bake *k, struct example_plan *e,
+                                        const double *y, const double *before);
+// The surface of M0 has moved by `moved` (vertex_count * 3): D anew so that Y stays.
+MUST_CHECK enum err driver_delta_follow(struct driver_bake *k, struct example_plan *e,
+                                        const double *moved);
+// A pose that is new: vertices that collapse in it take R H for Av from now on, and D of every
+// example changes there so that Y stays.
+MUST_CHECK enum err driver_delta_admit(struct driver_bake *k, const struct trs *locals);
 MUST_CHECK enum err driver_mirror_poses(struct driver_bake *k);  // before the deltas
 MUST_CHECK enum err driver_mirror_deltas(struct driver_bake *k); // after them
+// Whether the joints that `b` reads are those across from `a`'s.
+MUST_CHECK enum err driver_mirror_is_across(struct driver_bake *k, const struct driver_plan *a,
+                                            const struct driver_plan *b, bool *is);
+// Of an edit: pose and D of `to` from `from`, mirrored; both drivers' joints are what they are.
+MUST_CHECK enum err driver_mirror_example(struct driver_bake *k, const struct example_plan *from,
+                                          struct example_plan *to);
 // Whether two poses are one as far as a driver's joint reads them.
 bool driver_joint_agrees(const struct driver_bake *k, const struct model_driver_joint *j,
                          const struct trs *a, const struct trs *b);
@@ -111,6 +141,20 @@ MUST_CHECK enum err driver_centers_assign(struct driver_bake *k, struct driver_p
                                           uint32_t *center_count);
 MUST_CHECK enum err driver_solve_make(struct driver_bake *k);
 MUST_CHECK enum err driver_share_make(struct driver_bake *k);
+
+// Of an edit (driver_stands.c): the examples of the driver `index`, and its solves, from the model.
+MUST_CHECK enum err driver_stands_examples(struct driver_bake *k, struct driver_plan *d,
+                                           uint32_t index);
+MUST_CHECK enum err driver_stands_solves(struct driver_bake *k, struct driver_plan *d,
+                                         uint32_t index);
+// The steps of a solve that both ways take (driver_solve.c). `mine`: [vertex], or NULL: all.
+MUST_CHECK enum err driver_solve_start(struct driver_bake *k, struct driver_plan *d,
+                                       struct solve_plan *s, uint32_t center_count);
+MUST_CHECK enum err driver_solve_gather(struct driver_bake *k, struct solve_plan *s,
+                                        const uint8_t *mine);
+// The joints of a per_vertex driver that count for a vertex, one bit each.
+uint64_t driver_solve_joints_of(const struct driver_bake *k, const struct driver_plan *d,
+                                uint32_t v);
 MUST_CHECK enum err driver_pack_tables(struct driver_bake *k);
 MUST_CHECK enum err driver_report_make(struct driver_bake *k); // samples weights, residuals, JSON
 
