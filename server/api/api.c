@@ -230,10 +230,10 @@ static const struct http_route routes[] = {
      .on_request = on_no_viewer},
 };
 enum { ROUTE_COUNT = sizeof routes / sizeof routes[0] };
-_Static_assert((int)ROUTE_COUNT <= (int)API_ROUTES_MAX, "room for the table");
 
 static void make_routes(struct api *a)
 {
+    CHECK(ROUTE_COUNT + api_v1_route_count <= API_ROUTES_MAX);
     for (size_t i = 0; i < ROUTE_COUNT; i++) {
         struct http_route r = routes[i];
         if (r.listeners == MOVES_TO_ADMIN)
@@ -241,6 +241,14 @@ static void make_routes(struct api *a)
         if (r.on_request == on_no_viewer && a->options.viewer) continue;
         a->routes[a->route_count++] = r;
     }
+    for (size_t i = 0; a->options.library && i < api_v1_route_count; i++)
+        a->routes[a->route_count++] = api_v1_routes[i];
+}
+
+const struct http_route *api_routes(const struct api *a, size_t *count)
+{
+    *count = a->route_count;
+    return a->routes;
 }
 
 static enum http_auth authorise(struct http_exchange *x, const struct http_route *route,
@@ -250,7 +258,14 @@ static enum http_auth authorise(struct http_exchange *x, const struct http_route
     struct auth_identity who;
     const char *token = http_exchange_bearer(x);
     if (!token || !auth_find(&a->options.auth, token, &who)) return HTTP_AUTH_MISSING;
-    return (who.scopes & route->scope) ? HTTP_AUTH_OK : HTTP_AUTH_FORBIDDEN;
+    if (!(who.scopes & route->scope)) return HTTP_AUTH_FORBIDDEN;
+    const char *model = http_exchange_param(x, "model");
+    if (model && !auth_may(&a->options.auth, &who, model)) return HTTP_AUTH_FORBIDDEN;
+    struct auth_identity *kept = malloc(sizeof *kept);
+    if (!kept) return HTTP_AUTH_FORBIDDEN;
+    *kept = who;
+    http_exchange_set_data(x, kept, free);
+    return HTTP_AUTH_OK;
 }
 
 struct api *api_create(const struct api_options *options)
@@ -279,6 +294,11 @@ void api_destroy(struct api *a)
     if (!a) return;
     http_server_free(a->http);
     free(a);
+}
+
+void api_stop(struct api *a)
+{
+    a->stopping = true;
 }
 
 struct http_server *api_http(struct api *a)

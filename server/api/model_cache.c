@@ -163,6 +163,20 @@ static void say_if_still(struct model_cache_result *r)
                    why, m->shapes_count > 0 ? "a face or a pose" : "a pose");
 }
 
+enum err model_cache_inputs(const char *path, char inputs[65], struct fault *fault)
+{
+    struct hashing h = {.fault = fault};
+    uint8_t digest[32];
+    mbedtls_sha256_init(&h.sha);
+    (void)mbedtls_sha256_starts_ret(&h.sha, 0);
+    enum err e = hash_file(&h, path, 0);
+    (void)mbedtls_sha256_finish_ret(&h.sha, digest);
+    mbedtls_sha256_free(&h.sha);
+    for (size_t i = 0; i < sizeof digest; i++)
+        (void)snprintf(inputs + 2 * i, 3, "%02x", digest[i]);
+    return e;
+}
+
 enum err model_cache_open(const char *folder, const char *path, struct model_cache_result *out,
                           struct fault *fault)
 {
@@ -181,6 +195,11 @@ enum err model_cache_open(const char *folder, const char *path, struct model_cac
         e = r.from_cache ? ERR_OK : bake_into(cached, path, &r.file, fault);
     }
     if (e != ERR_OK) return e;
+    e = model_cache_inputs(path, r.inputs, fault);
+    if (e != ERR_OK) {
+        model_file_unref(r.file);
+        return e;
+    }
     say_if_still(&r);
     *out = r;
     return ERR_OK;

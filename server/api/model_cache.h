@@ -11,7 +11,10 @@
 struct model_cache_result {
     struct model_file *file; // one reference, the caller's
     bool from_cache;
+    char inputs[65];        // SHA-256, hex, of all that went in but the program
     char still_reason[160]; // not "": nothing animates it, and why
 };
+// The `inputs` of a source alone.
+MUST_CHECK enum err model_cache_inputs(const char *path, char inputs[65], struct fault *fault);
 MUST_CHECK enum err model_cache_open(const char *folder, const char *path,
                                      struct model_cache_result *out, struct fault *fault);

@@ -8,18 +8,25 @@
 
 #include "common/check.h"
 #include "common/clock.h"
+#include "common/log.h"
 #include "common/simd.h"
+#include "server/api/edition.h"
+#include "server/api/library.h"
 #include "server/api/model_cache.h"
+#include "server/model/model_file.h"
 
 struct load {
     struct background_job job;
+    struct store_commit commit; // of a file that becomes a version
     struct models *models;
     struct models_row *row;
-    char path[1024];
-    uint32_t number, version;
+    char path[1024];                               // "": only what is kept
+    char kept_path[1200], known[STORE_HASH_BYTES]; // the newest version, and what it was made from
+    struct edition_options options;
     uint64_t begun_ns;
-    struct role *role; // what came out
+    struct edition *edition; // what came out
     struct model_cache_result cached;
+    bool is_kept; // the edition is the library's newest
     struct fault fault;
 };
 
@@ -66,37 +73,29 @@ size_t models_in(const struct models *m, enum models_state state)
     return n;
 }
 
+static enum err open_file(struct load *l)
+{
+    char inputs[STORE_HASH_BYTES];
+    enum err e = ERR_OK;
+    if (l->path[0] && l->known[0]) e = model_cache_inputs(l->path, inputs, &l->fault);
+    if (e != ERR_OK) return e;
+    l->is_kept = l->kept_path[0] && (!l->path[0] || strcmp(inputs, l->known) == 0);
+    if (l->is_kept) return model_file_open(l->kept_path, &l->cached.file, &l->fault);
+    return model_cache_open(l->models->options.data_folder, l->path, &l->cached, &l->fault);
+}
+
 static void run_load(struct background_job *job) // on a pool thread
 {
     struct load *l = job->owner;
-    enum err e = model_cache_open(l->models->options.data_folder, l->path, &l->cached, &l->fault);
-    if (e != ERR_OK) return;
-    struct role_options options = {.name = l->row->name,
-                                   .number = l->number,
-                                   .version = l->version,
-                                   .level = l->models->level};
-    if (role_build(l->cached.file, &options, &l->role, &l->fault) != ERR_OK) l->role = NULL;
+    if (open_file(l) != ERR_OK) return;
+    if (edition_build(l->cached.file, &l->options, &l->edition, &l->fault) != ERR_OK)
+        l->edition = NULL;
     model_file_unref(l->cached.file);
 }
 
-static void on_load(struct background_job *job)
+static void finish_load(struct load *l)
 {
-    struct load *l = job->owner;
     struct models_row *row = l->row;
-    row->load_s = (double)(clock_ns() - l->begun_ns) * 1e-9;
-    row->from_cache = l->cached.from_cache;
-    if (l->role) {
-        struct role *keep = role_ref(l->role);
-        enum err e = stage_serve(l->models->options.stage, l->role);
-        if (e == ERR_OK) {
-            row->role = keep;
-            row->state = MODELS_READY;
-            (void)snprintf(row->line, sizeof row->line, "%s", l->cached.still_reason);
-        } else {
-            role_unref(keep);
-            (void)fault_set(&l->fault, e, "%s: %s", l->path, err_text(e));
-        }
-    }
     if (!row->role) {
         const char *why = l->fault.line[0] ? l->fault.line : "loading was cut short";
         row->state = MODELS_FAILED;
@@ -108,6 +107,99 @@ static void on_load(struct background_job *job)
     const struct models_options *o = &l->models->options;
     if (o->on_row) o->on_row(row, o->owner);
     free(l);
+}
+
+static void take_role(struct load *l, enum err e, struct role *role)
+{
+    struct models_row *row = l->row;
+    if (e == ERR_OK) {
+        if (row->role != role) {
+            role_unref(row->role);
+            row->role = role_ref(role);
+        }
+        row->state = MODELS_READY;
+        (void)snprintf(row->line, sizeof row->line, "%s", l->cached.still_reason);
+    } else {
+        (void)fault_set(&l->fault, e, "%s: %s", l->path, err_text(e));
+    }
+}
+
+// Streams show it whatever the store said; without a version there it cannot be edited.
+static void on_kept(struct store_job *job)
+{
+    struct store_commit *c = (struct store_commit *)job;
+    struct load *l = job->owner;
+    struct library *library = l->models->options.library;
+    struct edition *edition = l->edition;
+    struct role *role = role_ref(edition->role);
+    enum err e;
+    if (job->result == ERR_OK) {
+        struct library_model *m = library_model(library, l->row->name);
+        if (m) (void)snprintf(m->source, sizeof m->source, "%s", c->model.source);
+        e = m ? library_push(library, m, &c->version, edition) : ERR_MEMORY;
+    } else {
+        log_event(LOG_LEVEL_ERROR, "model.not_kept", LOG_T("name", l->row->name),
+                  LOG_T("why", job->fault.line));
+        e = stage_serve(l->models->options.stage, role_ref(role));
+        edition_unref(edition);
+    }
+    take_role(l, e, role);
+    role_unref(role);
+    finish_load(l);
+}
+
+static void keep(struct load *l)
+{
+    struct store_commit *c = &l->commit;
+    const struct library_model *m = library_find(l->models->options.library, l->row->name);
+    const struct store_version *newest = m ? library_newest(m) : NULL;
+    c->parts = STORE_MODEL | STORE_VERSION | STORE_AUDIT;
+    c->body = model_file_bytes(l->edition->file, &c->body_bytes);
+    (void)snprintf(c->model.name, sizeof c->model.name, "%s", l->row->name);
+    (void)snprintf(c->model.source, sizeof c->model.source, "%s", l->cached.inputs);
+    c->version = (struct store_version){.parent = newest ? newest->number : 0,
+                                        .number = (newest ? newest->number : 0) + 1,
+                                        .kind = "import",
+                                        .author = "sinewd serve",
+                                        .time_ms = (int64_t)(clock_wall_ns() / 1000000u)};
+    const char *slash = strrchr(l->path, '/');
+    (void)snprintf(c->version.model, sizeof c->version.model, "%s", l->row->name);
+    (void)snprintf(c->version.message, sizeof c->version.message, "%.200s",
+                   slash ? slash + 1 : l->path);
+    c->audit = (struct store_audit){.actor = "sinewd serve",
+                                    .action = "model.import",
+                                    .model = l->row->name,
+                                    .base = c->version.parent,
+                                    .number = c->version.number,
+                                    .result = "done"};
+    c->job.done = on_kept;
+    c->job.owner = l;
+    store_commit(l->models->options.library->store, c);
+}
+
+static void on_load(struct background_job *job)
+{
+    struct load *l = job->owner;
+    struct library *library = l->models->options.library;
+    l->row->load_s = (double)(clock_ns() - l->begun_ns) * 1e-9;
+    l->row->from_cache = l->is_kept || l->cached.from_cache;
+    struct library_model *m = library ? library_find(library, l->row->name) : NULL;
+    if (l->edition && library && !l->is_kept) {
+        keep(l);
+        return;
+    }
+    if (l->edition) {
+        struct role *role = role_ref(l->edition->role);
+        take_role(l, stage_serve(l->models->options.stage, role_ref(role)), role);
+        if (m) {
+            m->head = l->edition;
+            m->number = role->number;
+        } else {
+            edition_unref(l->edition);
+        }
+        role_unref(role);
+    }
+    finish_load(l);
 }
 
 static enum err check_file(const struct models *m, const char *path, struct fault *fault)
@@ -127,33 +219,95 @@ static enum err check_file(const struct models *m, const char *path, struct faul
     return ERR_OK;
 }
 
+static struct models_row *find_row(struct models *m, const char *name)
+{
+    for (size_t i = 0; i < m->count; i++)
+        if (strcmp(m->rows[i].name, name) == 0) return &m->rows[i];
+    return NULL;
+}
+
+static struct models_row *new_row(struct models *m, const char *name)
+{
+    if (m->count == CAST_MAX) return NULL;
+    struct models_row *row = &m->rows[m->count++];
+    *row = (struct models_row){.state = MODELS_LOADING};
+    (void)snprintf(row->name, sizeof row->name, "%s", name);
+    return row;
+}
+
+void models_follow(struct models *m, const char *name, struct role *role)
+{
+    struct models_row *row = find_row(m, name);
+    if (!row && role) row = new_row(m, name);
+    if (!row || row->state == MODELS_LOADING) {
+        // Of more than the stage can name there is none; a load puts its own role in.
+        if (!row || !role) return;
+    }
+    role_unref(row->role);
+    row->role = role ? role_ref(role) : NULL;
+    row->state = role ? MODELS_READY : MODELS_RETIRED;
+    row->line[0] = '\0';
+}
+
+static enum err begin_load(struct models *m, const char *name, const char *path,
+                           struct fault *fault)
+{
+    struct load *l = calloc(1, sizeof *l);
+    struct library *library = m->options.library;
+    const struct library_model *kept = library ? library_find(library, name) : NULL;
+    const struct store_version *newest = kept ? library_newest(kept) : NULL;
+    if (!l) return ERR_MEMORY;
+    (void)snprintf(l->path, sizeof l->path, "%s", path);
+    if (newest && newest->bytes > 0) {
+        store_body_path(library->store, newest->sha256, l->kept_path, sizeof l->kept_path);
+        memcpy(l->known, kept->source, sizeof l->known);
+    }
+    l->models = m;
+    l->begun_ns = clock_ns();
+    l->job = (struct background_job){.run = run_load, .done = on_load, .owner = l};
+    l->options.level = m->level;
+    enum err e = cast_reserve(stage_cast(m->options.stage), name, &l->options.number,
+                              &l->options.version, fault);
+    if (e == ERR_OK) {
+        l->row = new_row(m, name);
+        l->options.name = l->row->name;
+        if (!background_submit(m->options.background, BACKGROUND_SLOW, &l->job)) {
+            m->count--;
+            e = fault_set(fault, ERR_LIMIT, "%s: too many models wait to be loaded", path);
+        }
+    }
+    if (e != ERR_OK) free(l);
+    return e;
+}
+
+enum err models_add_kept(struct models *m, struct fault *fault)
+{
+    enum err e = ERR_OK;
+    if (!m->options.library) return ERR_OK;
+    for (struct library_model *k = m->options.library->models; k && e == ERR_OK; k = k->next)
+        if (!k->retired && library_newest(k) && !find_row(m, k->name) && m->count < CAST_MAX)
+            e = begin_load(m, k->name, "", fault);
+    return e;
+}
+
 enum err models_add(struct models *m, const char *name, const char *path, struct fault *fault)
 {
     if (m->count == CAST_MAX)
         return fault_set(fault, ERR_LIMIT, "at most %d characters can be served", CAST_MAX);
-    for (size_t i = 0; i < m->count; i++)
-        if (strcmp(m->rows[i].name, name) == 0)
-            return fault_set(fault, ERR_AMBIGUOUS,
-                             "two characters are named \"%s\"; give one NAME=%s", name, path);
+    if (find_row(m, name))
+        return fault_set(fault, ERR_AMBIGUOUS, "two characters are named \"%s\"; give one NAME=%s",
+                         name, path);
+    if (strlen(name) >= SESSION_NAME_MAX)
+        return fault_set(fault, ERR_LIMIT, "the character's name is longer than %d bytes: %.40s",
+                         SESSION_NAME_MAX - 1, name);
     enum err e = check_file(m, path, fault);
     if (e != ERR_OK) return e;
-    struct load *l = calloc(1, sizeof *l);
-    if (!l) return ERR_MEMORY;
-    struct models_row *row = &m->rows[m->count];
-    *row = (struct models_row){.state = MODELS_LOADING};
-    (void)snprintf(row->name, sizeof row->name, "%s", name);
-    (void)snprintf(l->path, sizeof l->path, "%s", path);
-    l->models = m;
-    l->row = row;
-    l->begun_ns = clock_ns();
-    l->job = (struct background_job){.run = run_load, .done = on_load, .owner = l};
-    e = cast_reserve(stage_cast(m->options.stage), name, &l->number, &l->version, fault);
-    if (e == ERR_OK && !background_submit(m->options.background, BACKGROUND_SLOW, &l->job))
-        e = fault_set(fault, ERR_LIMIT, "%s: too many models wait to be loaded", path);
-    if (e != ERR_OK) {
-        free(l);
-        return e;
+    const struct library_model *kept =
+        m->options.library ? library_find(m->options.library, name) : NULL;
+    if (kept && kept->retired) {
+        log_event(LOG_LEVEL_WARN, "model.retired", LOG_T("name", name),
+                  LOG_T("why", "it was retired over HTTP; PUT or restore brings it back"));
+        return ERR_OK;
     }
-    m->count++;
-    return ERR_OK;
+    return begin_load(m, name, path, fault);
 }

@@ -32,7 +32,6 @@ struct builder {
     uint32_t *corner_counts;    // [vertex] scratch of topology_is_crowded
 };
 
-
 enum err builder_no_memory(struct builder *b); // records "the model needs more memory ..."
 uint32_t builder_text(struct builder *b, const char *text); // offset; 0 for "" or out of memory
 // More triangles around one vertex than any surface needs. What orders or simplifies triangles

@@ -203,10 +203,10 @@ enum err driver_report_make(struct driver_bake *k)
     if (e != ERR_OK) return e;
     cJSON *list = cJSON_CreateArray();
     for (uint32_t i = 0; i < k->driver_count; i++)
-        cJSON_AddItemToArray(
-            list, k->drivers[i].same
-                      ? cJSON_Duplicate(cJSON_GetArrayItem(k->edited_report, (int)i), 1)
-                      : describe_driver(k, &k->drivers[i]));
+        cJSON_AddItemToArray(list,
+                             k->drivers[i].same
+                                 ? cJSON_Duplicate(cJSON_GetArrayItem(k->edited_report, (int)i), 1)
+                                 : describe_driver(k, &k->drivers[i]));
     char *text = cJSON_PrintUnformatted(list);
     cJSON_Delete(list);
     if (!text) return drivers_no_memory(k);

@@ -399,8 +399,8 @@ enum err driver_solve_make(struct driver_bake *k)
     for (uint32_t i = 0; i < k->driver_count; i++) {
         uint32_t center_count = 0;
         struct driver_plan *d = &k->drivers[i];
-        enum err e = d->stands ? driver_stands_solves(k, d, i)
-                               : driver_centers_assign(k, d, &center_count);
+        enum err e =
+            d->stands ? driver_stands_solves(k, d, i) : driver_centers_assign(k, d, &center_count);
         if (e == ERR_OK && !d->stands)
             e = d->per_vertex ? solve_subsets(k, d, center_count) : solve_whole(k, d, center_count);
         if (e != ERR_OK) return e;

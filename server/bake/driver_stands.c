@@ -63,8 +63,7 @@ static void take_report(const struct driver_bake *k, uint32_t driver, uint32_t s
                         struct solve_plan *s)
 {
     const cJSON *d = cJSON_GetArrayItem(k->edited_report, (int)driver);
-    const cJSON *r =
-        cJSON_GetArrayItem(cJSON_GetObjectItemCaseSensitive(d, "solves"), (int)solve);
+    const cJSON *r = cJSON_GetArrayItem(cJSON_GetObjectItemCaseSensitive(d, "solves"), (int)solve);
     s->condition = number_of(r, "condition");
     s->loo_error = number_of(r, "leave_one_out");
     s->weight_low = number_of(r, "weight_min");
@@ -92,8 +91,7 @@ static enum err load_solve(struct driver_bake *k, struct driver_plan *d,
     s->joint_count = from->joint_count;
     s->joints = DRIVERS_ARRAY(k, struct model_driver_joint, from->joint_count);
     if (!s->joints) return drivers_no_memory(k);
-    memcpy(s->joints, m->driver_joints + from->joint_first,
-           from->joint_count * sizeof *s->joints);
+    memcpy(s->joints, m->driver_joints + from->joint_first, from->joint_count * sizeof *s->joints);
     enum err e = driver_solve_start(k, d, s, from->center_count);
     if (e != ERR_OK) return e;
     memcpy(s->centers, m->driver_centers + from->center_first,

@@ -87,11 +87,11 @@ struct driver_bake {
     const struct rig *rig;
     struct pool *pool;
     struct fault *fault;
-    double diagonal;          // of M0's box
-    uint32_t *vertex_of_lane; // [lane] or UINT32_MAX
-    uint8_t *dual_vertex;     // [vertex] Av = R H
-    const struct model *edited;         // of an edit: the model as it was; NULL: a bake
-    const struct cJSON *edited_report;  // its drivers_json
+    double diagonal;                   // of M0's box
+    uint32_t *vertex_of_lane;          // [lane] or UINT32_MAX
+    uint8_t *dual_vertex;              // [vertex] Av = R H
+    const struct model *edited;        // of an edit: the model as it was; NULL: a bake
+    const struct cJSON *edited_report; // its drivers_json
     uint32_t driver_count;
     struct driver_plan *drivers;
 };

@@ -86,9 +86,8 @@ static enum err start_drivers(struct editing *e, const struct model *m)
     for (uint32_t v = 0; v < vertices; v++) {
         uint32_t lane = m->vertex_lanes[v];
         k->vertex_of_lane[lane] = v;
-        k->dual_vertex[v] = m->dual_lanes_count
-                                ? m->dual_lanes[lane / MODEL_LANES] >> lane % MODEL_LANES & 1
-                                : 0;
+        k->dual_vertex[v] =
+            m->dual_lanes_count ? m->dual_lanes[lane / MODEL_LANES] >> lane % MODEL_LANES & 1 : 0;
     }
     if (m->drivers_count == 0) return ERR_OK;
     enum err err = driver_plan_read(k);
@@ -560,14 +559,14 @@ void edit_free(struct edit_result *r)
     *r = (struct edit_result){0};
 }
 
-enum err edit_surface(const struct model *m, int32_t example, float *positions,
-                      struct fault *fault)
+enum err edit_surface(const struct model *m, int32_t example, float *positions, struct fault *fault)
 {
     struct editing e;
     struct driver_plan *d;
     size_t count = model_vertex_count(m) * 3;
     enum err err = edit_open(m, &e, fault);
-    if (err == ERR_OK && example == EDIT_BASE) memcpy(positions, e.b.positions, count * sizeof(float));
+    if (err == ERR_OK && example == EDIT_BASE)
+        memcpy(positions, e.b.positions, count * sizeof(float));
     if (err == ERR_OK && example != EDIT_BASE) {
         double *surface = POOL_ARRAY(&e.pool, double, count);
         const struct example_plan *x = example_at(&e, example, &d);

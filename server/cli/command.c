@@ -5,8 +5,9 @@
 
 #include "common/err.h"
 
-static const struct command *const commands[] = {&command_serve, &command_bake, &command_inspect,
-                                                 &command_eval, &command_check_config};
+static const struct command *const commands[] = {&command_serve,   &command_bake,
+                                                 &command_inspect, &command_eval,
+                                                 &command_token,   &command_check_config};
 enum { COMMAND_COUNT = sizeof commands / sizeof commands[0] };
 
 int command_fail(const char *name, const struct fault *fault)

@@ -11,7 +11,7 @@ struct command {
 int command_main(int argc, char **argv); // finds and runs; --help, --version
 
 extern const struct command command_bake, command_inspect, command_eval, command_serve,
-    command_check_config;
+    command_check_config, command_token;
 
 struct fault;
 // Prints "sinewd NAME: LINE" and gives the exit status that the fault's code stands for.

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "common/check.h"
 #include "common/file.h"
@@ -666,4 +667,21 @@ char *config_print_usage(void)
         append(&t, "  %-34s %s\n", left, rows[i].help);
     }
     return t.bytes;
+}
+
+enum err config_make_folder(const char *path, struct fault *fault)
+{
+    char part[CONFIG_PATH_BYTES];
+    size_t n = strlen(path);
+    if (n == 0 || n >= sizeof part) return fault_set(fault, ERR_USAGE, "--data: no folder given");
+    for (size_t i = 1; i <= n; i++) {
+        if (i < n && path[i] != '/') continue;
+        (void)snprintf(part, sizeof part, "%.*s", (int)i, path);
+        char why[ERR_SYSTEM_BYTES];
+        if (mkdir(part, 0750) != 0 && errno != EEXIST)
+            return fault_set(fault, ERR_IO,
+                             "cannot make the data folder %s: %s; choose another with --data", path,
+                             err_system(errno, why));
+    }
+    return ERR_OK;
 }

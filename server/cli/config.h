@@ -70,6 +70,9 @@ char *config_print_schema(void);
 // The usage text of `serve`, from the same table; malloc'd.
 char *config_print_usage(void);
 
+// Makes the data folder, with those above it.
+MUST_CHECK enum err config_make_folder(const char *path, struct fault *fault);
+
 // "127.0.0.1:7480", "[::1]:7443", "localhost:80", ":7480" (every address), with `range` also
 // "127.0.0.1:39539-39550". Port 0 is allowed (the system chooses).
 MUST_CHECK enum err config_parse_endpoint(const char *text, bool range, struct config_endpoint *out,

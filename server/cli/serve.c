@@ -1,6 +1,5 @@
 #include "server/cli/serve.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +10,8 @@
 #include "common/tls.h"
 #include "common/tls_cert.h"
 #include "server/api/api.h"
+#include "server/api/authority.h"
+#include "server/api/library.h"
 #include "server/http/static.h"
 #include "server/net/background.h"
 #include "server/net/listener.h"
@@ -26,6 +27,9 @@ struct serve {
     struct stage *stage;
     struct hub *hub;
     struct models *models;
+    struct store *store;
+    struct library library;
+    struct authority authority;
     struct api *api;
     struct http_static *viewer;
     struct listener_hub *connections;
@@ -39,23 +43,6 @@ struct serve {
 };
 
 // --- Pieces -------------------------------------------------------------------------------------
-
-static enum err make_folder(const char *path, struct fault *fault)
-{
-    char part[CONFIG_PATH_BYTES];
-    size_t n = strlen(path);
-    if (n == 0 || n >= sizeof part) return fault_set(fault, ERR_USAGE, "--data: no folder given");
-    for (size_t i = 1; i <= n; i++) {
-        if (i < n && path[i] != '/') continue;
-        (void)snprintf(part, sizeof part, "%.*s", (int)i, path);
-        char why[ERR_SYSTEM_BYTES];
-        if (mkdir(part, 0750) != 0 && errno != EEXIST)
-            return fault_set(fault, ERR_IO,
-                             "cannot make the data folder %s: %s; choose another with --data", path,
-                             err_system(errno, why));
-    }
-    return ERR_OK;
-}
 
 static enum err load_tls(struct serve *s, const struct config *c, struct fault *fault)
 {
@@ -196,10 +183,43 @@ static enum err make_stage(struct serve *s, struct fault *fault)
     return stage_create(&options, &s->stage, fault);
 }
 
+static void on_tokens(void *owner)
+{
+    struct serve *s = owner;
+    if (s->hub) hub_check_tokens(s->hub);
+}
+
+static void on_draft(void *owner, uint64_t token, const struct library_model *m, struct role *role)
+{
+    struct serve *s = owner;
+    if (s->hub) hub_show_draft(s->hub, token, m->name, role);
+}
+
+static struct role *find_draft(void *owner, uint64_t token, const char *character)
+{
+    struct serve *s = owner;
+    return library_draft_role(&s->library, token, character);
+}
+
+static enum err open_store(struct serve *s, struct fault *fault)
+{
+    const struct store_options options = {
+        .loop = s->loop, .folder = s->config.data, .on_tokens = on_tokens, .owner = s};
+    enum err e = store_open(&options, &s->store, fault);
+    if (e != ERR_OK) return e;
+    s->authority.store = s->store;
+    s->library.on_draft = on_draft;
+    s->library.owner = s;
+    return library_open(&s->library, s->store, s->stage, fault);
+}
+
 static bool make_rest(struct serve *s)
 {
     const struct config *c = &s->config;
-    const struct auth auth = {.loopback_open = true};
+    const struct auth auth = {.find = authority_find,
+                              .may = authority_may,
+                              .owner = &s->authority,
+                              .loopback_open = true};
     const struct listener_limits limits = {.connections_max = c->connections_max,
                                            .per_address_max = c->connections_per_address_max};
     const struct hub_options hub = {.loop = s->loop,
@@ -210,9 +230,11 @@ static bool make_rest(struct serve *s)
                                     .sessions_per_address_max = c->sessions_per_address_max,
                                     .batch_bytes_max = (size_t)c->session_kbytes_max * 1024,
                                     .on_tick = on_tick,
+                                    .find_draft = find_draft,
                                     .owner = s};
     const struct models_options models = {.background = s->background,
                                           .stage = s->stage,
+                                          .library = &s->library,
                                           .data_folder = s->config.data,
                                           .file_bytes_max = (size_t)c->model_mbytes_max << 20,
                                           .on_row = on_row,
@@ -227,6 +249,8 @@ static bool make_rest(struct serve *s)
         s->hosts[i] = s->config.hosts[i];
     const struct api_options api = {.hub = s->hub,
                                     .models = s->models,
+                                    .library = &s->library,
+                                    .background = s->background,
                                     .stage = s->stage,
                                     .listeners = s->connections,
                                     .auth = auth,
@@ -241,16 +265,18 @@ static bool make_rest(struct serve *s)
 static enum err assemble(struct serve *s, struct fault *fault)
 {
     const struct config *c = &s->config;
-    enum err e = make_folder(c->data, fault);
+    enum err e = config_make_folder(c->data, fault);
     if (e == ERR_OK) e = load_viewer(s, fault);
     if (e == ERR_OK) e = make_stage(s, fault);
     if (e != ERR_OK) return e;
     s->background = background_create(s->loop, (int)c->handshake_threads, BACKGROUND_QUEUE_MAX);
     if (!s->background || !make_rest(s))
         return fault_set(fault, ERR_MEMORY, "not enough memory or threads to start");
-    e = listen_all(s, fault);
+    e = open_store(s, fault);
+    if (e == ERR_OK) e = listen_all(s, fault);
     for (size_t i = 0; i < c->model_count && e == ERR_OK; i++)
         e = models_add(s->models, c->models[i].name, c->models[i].path, fault);
+    if (e == ERR_OK) e = models_add_kept(s->models, fault);
     return e;
 }
 
@@ -332,13 +358,17 @@ void serve_close(struct serve *s)
         listener_close(s->listeners[i]);
     if (s->connections) listener_hub_each(s->connections, close_one, NULL);
     if (s->hub) hub_stop(s->hub);
+    if (s->api) api_stop(s->api);
     background_destroy(s->background);
+    store_close(s->store);
+    s->authority.store = NULL;
     uv_close((uv_handle_t *)&s->timer, NULL);
     settle(s);
     api_destroy(s->api);
     listener_hub_free(s->connections);
     hub_destroy(s->hub);
     models_destroy(s->models);
+    library_close(&s->library);
     stage_destroy(s->stage);
     static_free(s->viewer);
     for (size_t i = 0; i < s->tls_count; i++)

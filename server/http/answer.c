@@ -87,7 +87,8 @@ static void put_standard(struct wire_writer *w, const struct http_exchange *x)
     if (origin) {
         http_head_put(w, "Access-Control-Allow-Origin", origin);
         http_head_put(w, "Access-Control-Expose-Headers",
-                      "ETag, Location, Retry-After, Upload-Offset, X-Request-Id");
+                      "ETag, Idempotency-Replayed, Location, Retry-After, Sinew-Version, "
+                      "Upload-Expires, Upload-Length, Upload-Offset, X-Request-Id");
         http_head_put(w, "Vary", "Origin");
     }
     if (x->close_after) http_head_put(w, "Connection", "close");
@@ -184,6 +185,12 @@ void http_answer_json(struct http_exchange *x, int status, const struct cJSON *j
 void http_answer_problem(struct http_exchange *x, int status, const char *type, const char *title,
                          const char *detail)
 {
+    http_answer_problem_with(x, status, type, title, detail, NULL);
+}
+
+void http_answer_problem_with(struct http_exchange *x, int status, const char *type,
+                              const char *title, const char *detail, struct cJSON *more)
+{
     char uri[96];
     (void)snprintf(uri, sizeof uri, "/problems/%s", type);
     cJSON *problem = cJSON_CreateObject();
@@ -192,6 +199,14 @@ void http_answer_problem(struct http_exchange *x, int status, const char *type, 
     (void)cJSON_AddNumberToObject(problem, "status", status);
     if (detail) (void)cJSON_AddStringToObject(problem, "detail", detail);
     (void)cJSON_AddStringToObject(problem, "request_id", x->request_id);
+    while (more && more->child) {
+        cJSON *member = cJSON_DetachItemViaPointer(more, more->child);
+        char *name = member->string;
+        member->string = NULL;
+        if (!name || !cJSON_AddItemToObject(problem, name, member)) cJSON_Delete(member);
+        cJSON_free(name);
+    }
+    cJSON_Delete(more);
     answer_printed(x, status, "application/problem+json", problem);
     cJSON_Delete(problem);
 }

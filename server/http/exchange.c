@@ -7,6 +7,21 @@
 #include "common/hex.h"
 #include "server/http/http_internal.h"
 
+enum http_method http_exchange_method(const struct http_exchange *x)
+{
+    return x->head.method;
+}
+
+const struct http_route *http_exchange_route(const struct http_exchange *x)
+{
+    return x->match.route;
+}
+
+const char *http_exchange_path(const struct http_exchange *x)
+{
+    return x->path;
+}
+
 const char *http_exchange_query(const struct http_exchange *x)
 {
     return x->query;

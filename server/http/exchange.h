@@ -16,6 +16,9 @@ struct http_server;
 struct http_route;
 
 // What was asked.
+enum http_method http_exchange_method(const struct http_exchange *x);
+const struct http_route *http_exchange_route(const struct http_exchange *x);
+const char *http_exchange_path(const struct http_exchange *x);  // decoded
 const char *http_exchange_query(const struct http_exchange *x); // raw, without '?'; "" if none
 // The decoded value of a query key into `out`; false: absent, too long or badly encoded.
 bool http_exchange_query_value(const struct http_exchange *x, const char *key, char *out,
@@ -55,6 +58,9 @@ void http_answer_empty(struct http_exchange *x, int status); // 204, 304, …
 // as the type. `detail` says what to do; may be NULL.
 void http_answer_problem(struct http_exchange *x, int status, const char *type, const char *title,
                          const char *detail);
+// The same with more members: those of `more`, an object, which is taken over. NULL: none.
+void http_answer_problem_with(struct http_exchange *x, int status, const char *type,
+                              const char *title, const char *detail, struct cJSON *more);
 
 // WebSocket: answers 101 with `sinew.v1` echoed and hands the connection over; its bytes, those
 // that came behind the request included, go to `events`. The exchange is gone after it. False: the

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <uv.h>
 
 #include "common/check.h"
@@ -195,7 +196,8 @@ static void answer_options(struct http_exchange *x, uint32_t allowed)
         put_allow(x, "Access-Control-Allow-Methods", allowed);
         http_answer_header(x, "Access-Control-Allow-Headers",
                            "Authorization, Content-Type, If-Match, If-None-Match, Idempotency-Key, "
-                           "Tus-Resumable, Upload-Checksum, Upload-Length, Upload-Metadata, "
+                           "Sinew-Fence, Sinew-Grant, Tus-Resumable, Upload-Checksum, "
+                           "Upload-Length, Upload-Metadata, "
                            "Upload-Offset");
         http_answer_header(x, "Access-Control-Max-Age", "600");
     }
@@ -352,6 +354,18 @@ static bool prepare_body(struct http_exchange *x)
     return true;
 }
 
+static bool has_token_in_query(const struct http_exchange *x)
+{
+    static const char *const names[] = {"token", "access_token", "authorization", "bearer"};
+    for (const char *at = x->query; *at;) {
+        size_t n = strcspn(at, "&"), key = strcspn(at, "=&");
+        for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+            if (strlen(names[i]) == key && strncasecmp(at, names[i], key) == 0) return true;
+        at += n + (at[n] == '&');
+    }
+    return false;
+}
+
 static void begin_request(struct http_exchange *x)
 {
     const struct http_server_options *o = &x->server->options;
@@ -374,6 +388,11 @@ static void begin_request(struct http_exchange *x)
     }
     if (!copy_params(x)) {
         refuse(x, 400, "bad-path", "The path is malformed", NULL);
+        return;
+    }
+    if (has_token_in_query(x)) {
+        refuse(x, 400, "token-in-query", "A token must not stand in a URL",
+               "URLs are logged and kept: send it as \"Authorization: Bearer TOKEN\".");
         return;
     }
     if (prepare_body(x)) authorise(x);

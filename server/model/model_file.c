@@ -96,6 +96,12 @@ const struct model *model_file_model(const struct model_file *f)
     return &f->model;
 }
 
+const uint8_t *model_file_bytes(const struct model_file *f, size_t *size_bytes)
+{
+    *size_bytes = f->size_bytes;
+    return f->bytes;
+}
+
 uint64_t model_file_hash(const struct model_file *f)
 {
     return f->hash;

@@ -249,5 +249,7 @@ void body_inherit(struct body *b, const struct body *from)
             if (strcmp(model_text(m, m->shapes[i].name), model_text(old, old->shapes[k].name)) == 0)
                 b->face[i] = from->face[k];
     b->change++;
+    b->extras_age_s = from->extras_age_s;
+    b->surface = from->surface; // numbers go on: what was encoded is of another surface
     b->jumped = from->jumped;
 }

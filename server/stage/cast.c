@@ -38,7 +38,7 @@ enum err cast_put(struct cast *c, struct role *role)
     CHECK(role->number <= c->count);
     struct cast_entry *e = &c->entries[role->number - 1];
     CHECK(strcmp(e->name, role->name) == 0);
-    if (e->role && e->role->version >= role->version) {
+    if (e->role && e->role != role && e->role->version > role->version) {
         role_unref(role);
         return ERR_STALE;
     }
@@ -67,6 +67,14 @@ enum err cast_find(const struct cast *c, const char *name, struct role **out, st
     }
     if (!name || !name[0]) return fault_set(fault, ERR_NOT_FOUND, "no character is served yet");
     return fault_set(fault, ERR_NOT_FOUND, "no character \"%.60s\"; there are: %s", name, list);
+}
+
+void cast_retire(struct cast *c, const char *name)
+{
+    struct cast_entry *e = find(c, name);
+    if (!e) return;
+    role_unref(e->role);
+    e->role = NULL;
 }
 
 void cast_clear(struct cast *c)

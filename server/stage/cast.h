@@ -24,9 +24,12 @@ struct cast {
 // new. ERR_LIMIT: full, or the name is too long; ERR_USAGE: empty.
 MUST_CHECK enum err cast_reserve(struct cast *c, const char *name, uint32_t *number,
                                  uint32_t *version, struct fault *fault);
-// Takes the reference over. An older version than the one that stands is dropped again (ERR_STALE).
+// Takes the reference over. An older version than the one that stands is dropped again
+// (ERR_STALE); an equal one is a bake that clients need nothing new for (role_options.like).
 MUST_CHECK enum err cast_put(struct cast *c, struct role *role);
 // Borrowed. "" or NULL: the first that has a role. ERR_NOT_FOUND with the list of names.
 MUST_CHECK enum err cast_find(const struct cast *c, const char *name, struct role **out,
                               struct fault *fault);
+// Nobody gets it any more; actors that show it keep their references. Unknown names are ignored.
+void cast_retire(struct cast *c, const char *name);
 void cast_clear(struct cast *c);

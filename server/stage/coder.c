@@ -71,6 +71,12 @@ enum err coder_reserve(struct coder *c, uint32_t viewers)
     return frame_pool_grow(c->pool, own + (size_t)CODER_FRAMES_A_VIEWER * viewers);
 }
 
+void coder_follow(struct coder *c, const struct role *role)
+{
+    CHECK(c->role->number == role->number && c->role->version == role->version);
+    c->role = role;
+}
+
 static bool holds(const uint32_t *held, size_t held_count, uint32_t frame)
 {
     for (size_t i = 0; i < held_count; i++)

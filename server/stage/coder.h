@@ -72,6 +72,9 @@ MUST_CHECK enum err coder_create(const struct role *role, uint8_t bits, bool raw
 void coder_destroy(struct coder *c); // NULL is fine; frames that are out stay valid
 MUST_CHECK enum err coder_reserve(struct coder *c, uint32_t viewers); // frame memory for so many
 
+// Another bake of what clients have already (the same version): frames and anchors go on.
+void coder_follow(struct coder *c, const struct role *role);
+
 // On the loop, before the fork: a ready viewer that holds these anchors wants the next frame.
 void coder_demand(struct coder *c, uint32_t detail, const uint32_t *held, size_t held_count);
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/check.h"
+#include "proto/wire.h"
 #include "server/stage/body.h"
 #include "server/stage/role_own.h"
 
@@ -33,6 +34,27 @@ static enum err build_basics(struct role_build *b)
     face_map_build(m, &r->own->arena, &r->map);
     correct_map_build(m, NULL, &r->own->arena, &r->correct);
     return ERR_OK;
+}
+
+// Whether whoever has the surface, materials and names of `like` has these too.
+static bool clients_have(const struct role *r, const struct role *like)
+{
+    bool same = r->surface_bytes == like->surface_bytes &&
+                r->appearance_bytes == like->appearance_bytes &&
+                r->catalogue_bytes == like->catalogue_bytes &&
+                r->texture_count == like->texture_count && r->detail_count == like->detail_count;
+    for (uint32_t i = 0; same && i < r->detail_count; i++)
+        same = memcmp(r->details[i].lanes, like->details[i].lanes,
+                      r->details[i].vertex_count * sizeof(uint32_t)) == 0;
+    for (size_t i = 0; same && i < r->texture_count; i++)
+        same = memcmp(r->textures[i].hash, like->textures[i].hash, SESSION_HASH_BYTES) == 0;
+    const size_t model = sizeof(uint32_t), behind = 2 * sizeof(uint32_t); // the version is between
+    return same && memcmp(r->surface, like->surface, model) == 0 &&
+           memcmp(r->surface + behind, like->surface + behind, r->surface_bytes - behind) == 0 &&
+           memcmp(r->appearance + ROLE_APPEARANCE_HEAD_BYTES,
+                  like->appearance + ROLE_APPEARANCE_HEAD_BYTES,
+                  r->appearance_bytes - ROLE_APPEARANCE_HEAD_BYTES) == 0 &&
+           memcmp(r->catalogue_json, like->catalogue_json, r->catalogue_bytes) == 0;
 }
 
 static void destroy(struct role *r)
@@ -72,6 +94,11 @@ enum err role_build(struct model_file *file, const struct role_options *options,
     for (size_t i = 0; e == ERR_OK && i < sizeof steps / sizeof steps[0]; i++)
         e = steps[i](&b);
     pool_free(&b.scratch);
+    if (e == ERR_OK && options->like && clients_have(r, options->like)) {
+        struct wire_writer version = wire_write(own->surface_version, sizeof r->version);
+        r->version = options->like->version;
+        wire_put_u32(&version, r->version);
+    }
     if (e == ERR_OK)
         *out = r;
     else

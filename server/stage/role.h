@@ -34,7 +34,7 @@ struct role {
     const struct model *model; // lives with the role
     char name[SESSION_NAME_MAX];
     uint32_t number;      // the character: SURFACE.model, FRAME.model; from 1
-    uint32_t version;     // rises with every version of that character; from 1
+    uint32_t version;     // of what clients keep (SURFACE, APPEARANCE, CATALOGUE); from 1
     bool still;           // nothing animates it
     int32_t default_clip; // what it plays when nobody says otherwise; MODEL_NONE: the rest pose
 
@@ -59,6 +59,9 @@ struct role_options {
     const char *name; // the character's; shorter than SESSION_NAME_MAX
     uint32_t number, version;
     enum simd_level level;
+    // What is shown now, or NULL. When clients would be sent the same, its version is kept: they
+    // need nothing new.
+    const struct role *like;
 };
 // Takes a reference of `file`. ERR_LIMIT: more vertices, parts or materials than the protocol
 // carries; ERR_MEMORY. Any thread.

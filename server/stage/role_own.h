@@ -8,8 +8,9 @@
 // The private side of a role, and the steps of its building (role_*.c).
 struct role_own {
     atomic_int refs;
-    struct pool pool;   // everything that lives as long as the role, but the face map
-    struct arena arena; // the face map
+    struct pool pool;         // everything that lives as long as the role, but the face map
+    struct arena arena;       // the face map
+    uint8_t *surface_version; // u32 in the SURFACE payload
 };
 
 struct role_build {

@@ -1,7 +1,9 @@
+#include <mbedtls/sha256.h>
 #include <string.h>
 
 #include "common/check.h"
 #include "proto/appearance_message.h"
+#include "proto/wire.h"
 #include "server/character/surface/surface.h"
 #include "server/stage/role_own.h"
 
@@ -247,16 +249,14 @@ static enum err add_attributes(struct topology *t)
 
 static enum err encode(struct topology *t)
 {
-    enum { LAYOUT = 1 }; // raise when the same model is streamed in another arrangement
+    enum { VERSION_AT = 4, HASH_AT = 48 }; // in SURFACE: proto/README.md
     struct role_build *b = t->b;
     const struct model_info *info = t->m->info;
     struct surface_message_source *s = &t->message;
     s->model = b->role->number;
-    s->version = b->role->version;
     s->unit_m = info->unit_m;
     memcpy(s->box_min, info->box_min, sizeof s->box_min);
     memcpy(s->box_max, info->box_max, sizeof s->box_max);
-    s->hash = (model_file_hash(b->role->file) + LAYOUT) * 0x9e3779b97f4a7c15u;
     size_t bound = surface_message_bound(s), size = 0;
     uint8_t *bytes = bound ? ROLE_SCRATCH(b, uint8_t, bound) : NULL;
     if (!bytes) return role_no_memory(b);
@@ -266,7 +266,14 @@ static enum err encode(struct topology *t)
                          err_text(e));
     uint8_t *kept = ROLE_KEEP(b, uint8_t, size);
     if (!kept) return role_no_memory(b);
+    // Of the content as it is sent, so that two bakes that look the same to a client are the same.
+    uint8_t digest[32];
+    if (mbedtls_sha256_ret(bytes, size, digest, 0) != 0) return role_no_memory(b);
     memcpy(kept, bytes, size);
+    memcpy(kept + HASH_AT, digest, sizeof(uint64_t));
+    struct wire_writer version = wire_write(kept + VERSION_AT, sizeof(uint32_t));
+    wire_put_u32(&version, b->role->version);
+    b->role->own->surface_version = kept + VERSION_AT;
     b->role->surface = kept;
     b->role->surface_bytes = size;
     return ERR_OK;

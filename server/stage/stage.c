@@ -283,6 +283,7 @@ static enum err prepare_change(struct stage *s, struct role *role, struct change
 {
     struct body_options options = body_options_for(s, role);
     enum err e = body_create(&options, &c->body);
+    if (c->actor->role->version == role->version) return e; // its coders go on
     for (size_t q = 0; e == ERR_OK && q < CODER_QUALITIES; q++) {
         const struct coder *old = c->actor->coders[q];
         if (!old) continue;
@@ -299,7 +300,10 @@ static void make_change(struct stage *s, struct role *role, struct change *c)
     body_inherit(&c->body, &a->body);
     body_destroy(&a->body);
     a->body = c->body;
-    for (size_t q = 0; q < CODER_QUALITIES; q++) {
+    bool follow = a->role->version == role->version;
+    for (size_t q = 0; follow && q < CODER_QUALITIES; q++)
+        if (a->coders[q]) coder_follow(a->coders[q], role);
+    for (size_t q = 0; !follow && q < CODER_QUALITIES; q++) {
         uint32_t frames[SURFACE_LODS_MAX] = {0}; // numbers go on: they never repeat for an actor
         for (int i = 0; a->coders[q] && i < SURFACE_LODS_MAX; i++)
             frames[i] = a->coders[q]->lines[i].frame;
@@ -310,7 +314,7 @@ static void make_change(struct stage *s, struct role *role, struct change *c)
     }
     role_unref(a->role);
     a->role = role_ref(role);
-    for (struct view *v = s->views; v; v = v->next)
+    for (struct view *v = s->views; v && !follow; v = v->next)
         if (v->scene == a->scene) view_actor_changed(v, a);
 }
 
@@ -320,10 +324,10 @@ enum err stage_serve(struct stage *s, struct role *role)
     struct change *changes = calloc(s->actors.used + 1, sizeof *changes);
     enum err e = changes ? grow_packers(s, role->details[0].vertex_count) : ERR_MEMORY;
     const struct role *stands = s->cast.entries[role->number - 1].role;
-    if (e == ERR_OK && stands && stands->version >= role->version) e = ERR_STALE;
+    if (e == ERR_OK && stands && stands->version > role->version) e = ERR_STALE;
     for (size_t i = 0; e == ERR_OK && i < s->actors.capacity; i++) {
         struct actor *a = slots_at(&s->actors, i);
-        if (!a || a->role->number != role->number) continue;
+        if (!a || a->role->number != role->number || a->private_role) continue;
         changes[count].actor = a;
         e = prepare_change(s, role, &changes[count++]);
     }
@@ -336,6 +340,30 @@ enum err stage_serve(struct stage *s, struct role *role)
     free(changes);
     if (e == ERR_OK) return cast_put(&s->cast, role);
     role_unref(role);
+    return e;
+}
+
+enum err stage_show(struct stage *s, uint64_t id, struct role *role)
+{
+    struct actor *a = slots_find(&s->actors, id);
+    if (!a) return ERR_NOT_FOUND;
+    bool is_private = role != NULL;
+    if (!role) role = s->cast.entries[a->role->number - 1].role;
+    if (!role) { // retired in the meantime: what is shown stays
+        a->private_role = false;
+        return ERR_OK;
+    }
+    CHECK(role->number == a->role->number);
+    struct change change = {.actor = a};
+    enum err e = a->role == role ? ERR_OK : grow_packers(s, role->details[0].vertex_count);
+    if (e == ERR_OK && a->role != role) {
+        e = prepare_change(s, role, &change);
+        if (e == ERR_OK)
+            make_change(s, role, &change);
+        else
+            drop_change(&change);
+    }
+    if (e == ERR_OK) a->private_role = is_private;
     return e;
 }
 

@@ -44,10 +44,16 @@ void stage_destroy(struct stage *s); // NULL is fine
 struct cast *stage_cast(struct stage *s);
 struct workers *stage_workers(struct stage *s);
 
-// Takes over the reference of a role built with numbers from cast_reserve; actors of an older
-// version of that character change to it now and their views get VIEW_CHANGED. ERR_STALE: a newer
-// one stands; ERR_MEMORY: nothing has changed (the reference is dropped).
+// Takes over the reference of a role built with numbers from cast_reserve; actors of that
+// character change to it now. Where its version is another their views get VIEW_CHANGED; else
+// frames just go on. ERR_STALE: a newer one stands; ERR_MEMORY: nothing has changed (the reference
+// is dropped).
 MUST_CHECK enum err stage_serve(struct stage *s, struct role *role);
+
+// Shows `role` (borrowed; made with numbers of the same character) on the actor `id` alone, from
+// the next tick on: what is not served yet. NULL: what is served again. ERR_NOT_FOUND: no such
+// actor; ERR_MEMORY: nothing has changed.
+MUST_CHECK enum err stage_show(struct stage *s, uint64_t id, struct role *role);
 
 struct stage_join {
     const char *scene;     // NULL or "": a private one

@@ -21,6 +21,7 @@ struct actor {
     struct scene *scene;
     struct role *role;       // a reference
     struct view *controller; // NULL: ambient
+    bool private_role;       // stage_show: new versions of the character are not for it
     struct body body;
     uint64_t first_tick;                   // its time counts from here
     struct coder *coders[CODER_QUALITIES]; // NULL: nobody watches at that quality

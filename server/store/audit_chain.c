@@ -60,8 +60,8 @@ enum err audit_chain_add(sqlite3 *db, const struct store_audit *a, struct fault 
     char before[STORE_HASH_BYTES], hash[STORE_HASH_BYTES];
     sqlite3_stmt *last = NULL;
     (void)snprintf(before, sizeof before, "%064d", 0);
-    enum err e = rows_prepare(db, "SELECT hash FROM audit ORDER BY sequence DESC LIMIT 1", &last,
-                              fault, "");
+    enum err e =
+        rows_prepare(db, "SELECT hash FROM audit ORDER BY sequence DESC LIMIT 1", &last, fault, "");
     if (e == ERR_OK && rows_next(last, &e, fault)) rows_text(last, 0, before, sizeof before);
     (void)sqlite3_finalize(last);
     if (e != ERR_OK) return e;

@@ -220,6 +220,11 @@ void store_append(struct store *s, struct store_append *a)
     submit(s, &a->job, store_run_append);
 }
 
+void store_report(struct store *s, struct store_report *r)
+{
+    submit(s, &r->job, store_run_report);
+}
+
 void store_audit_page(struct store *s, struct store_audit_page *p)
 {
     submit(s, &p->job, store_run_audit);

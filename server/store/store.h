@@ -6,11 +6,11 @@
 
 #include "common/err.h"
 
-// What outlives the program: models and their versions, grants, drafts, uploads in progress, tokens,
-// answers to idempotent requests, and the audit. Large bodies are files named by their SHA-256,
-// written before the row that names them; everything else is rows. A job runs on the store's own
-// thread, jobs in their order, and comes back to the loop. What a done job reports as ERR_OK is on
-// the disk. Nothing here decides who may do what: that is for the caller.
+// What outlives the program: models and their versions, grants, drafts, uploads in progress,
+// tokens, answers to idempotent requests, and the audit. Large bodies are files named by their
+// SHA-256, written before the row that names them; everything else is rows. A job runs on the
+// store's own thread, jobs in their order, and comes back to the loop. What a done job reports as
+// ERR_OK is on the disk. Nothing here decides who may do what: that is for the caller.
 //
 // This header is what another back end has to provide. Times are milliseconds since 1970.
 struct store;
@@ -165,6 +165,15 @@ struct store_append {
     uint64_t offset;
 };
 void store_append(struct store *s, struct store_append *a);
+
+// The report that a version was made with: JSON (malloc'd, the caller's), "" without.
+struct store_report {
+    struct store_job job;
+    char model[STORE_NAME_BYTES];
+    uint32_t number;
+    char *report;
+};
+void store_report(struct store *s, struct store_report *r);
 
 // Audit rows after a number, oldest first, as the JSON of GET /v1/audit (malloc'd, the caller's).
 struct store_audit_page {

@@ -16,9 +16,8 @@ static enum err put_version(sqlite3 *db, const struct store_version *v, struct f
 {
     sqlite3_stmt *stmt = NULL;
     int64_t newest = 0;
-    enum err e =
-        rows_prepare(db, "SELECT coalesce(max(number), 0) FROM versions WHERE model = ?", &stmt,
-                     fault, "s", v->model);
+    enum err e = rows_prepare(db, "SELECT coalesce(max(number), 0) FROM versions WHERE model = ?",
+                              &stmt, fault, "s", v->model);
     if (e == ERR_OK && rows_next(stmt, &e, fault)) newest = sqlite3_column_int64(stmt, 0);
     (void)sqlite3_finalize(stmt);
     if (e != ERR_OK) return e;
@@ -47,8 +46,8 @@ static enum err put_draft(sqlite3 *db, const struct store_draft *d, struct fault
 static enum err put_reply(sqlite3 *db, const struct store_reply *r, struct fault *fault)
 {
     const int64_t day_ms = 24 * 3600 * (int64_t)1000;
-    enum err e = rows_run(db, "DELETE FROM replies WHERE time < ?", fault, "i",
-                          r->time_ms - day_ms);
+    enum err e =
+        rows_run(db, "DELETE FROM replies WHERE time < ?", fault, "i", r->time_ms - day_ms);
     if (e != ERR_OK) return e;
     return rows_run(db, "INSERT OR REPLACE INTO replies VALUES (?,?,?,?,?,?,?,?)", fault,
                     "ussisssi", r->token, r->key, r->request, (int64_t)r->status, r->etag,

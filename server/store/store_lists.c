@@ -173,13 +173,14 @@ static bool is_named(const char *sha256, void *owner)
 void store_sweep(struct store *s)
 {
     char path[STORE_PATH_BYTES + 512];
-    (void)rows_run(s->db, "DELETE FROM uploads WHERE expires < ?", NULL, "i", store_now_ms());
+    enum err e =
+        rows_run(s->db, "DELETE FROM uploads WHERE expires < ?", NULL, "i", store_now_ms());
+    if (e != ERR_OK) return; // what cannot be read is left alone
     body_files_sweep(s->folder, is_named, s);
     (void)snprintf(path, sizeof path, "%s/uploads", s->folder);
     DIR *dir = opendir(path);
     for (struct dirent *d; dir && (d = readdir(dir));) {
-        if (d->d_name[0] == '.' ||
-            has_row(s->db, "SELECT 1 FROM uploads WHERE id = ?", d->d_name))
+        if (d->d_name[0] == '.' || has_row(s->db, "SELECT 1 FROM uploads WHERE id = ?", d->d_name))
             continue;
         (void)snprintf(path, sizeof path, "%s/uploads/%s", s->folder, d->d_name);
         (void)unlink(path);
@@ -210,6 +211,17 @@ void store_run_recall(struct store *s, struct store_job *job)
     }
     (void)sqlite3_finalize(stmt);
     job->result = e;
+}
+
+void store_run_report(struct store *s, struct store_job *job)
+{
+    struct store_report *r = (struct store_report *)job;
+    sqlite3_stmt *stmt = NULL;
+    enum err e = rows_prepare(s->db, "SELECT report FROM versions WHERE model = ? AND number = ?",
+                              &stmt, &job->fault, "sn", r->model, r->number);
+    if (rows_next(stmt, &e, &job->fault)) r->report = strdup(column_text(stmt, 0));
+    (void)sqlite3_finalize(stmt);
+    job->result = e == ERR_OK && !r->report ? ERR_NOT_FOUND : e;
 }
 
 void store_run_audit(struct store *s, struct store_job *job)

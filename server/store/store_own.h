@@ -40,6 +40,7 @@ MUST_CHECK enum err store_schema_open(const char *folder, sqlite3 **out, struct 
 void store_run_commit(struct store *s, struct store_job *job);
 void store_run_append(struct store *s, struct store_job *job);
 void store_run_recall(struct store *s, struct store_job *job);
+void store_run_report(struct store *s, struct store_job *job);
 void store_run_audit(struct store *s, struct store_job *job);
 void store_sweep(struct store *s); // before the thread runs
 

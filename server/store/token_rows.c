@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "common/file.h"
+#include "common/log.h"
 #include "server/store/rows.h"
 #include "server/store/store_own.h"
 
@@ -50,11 +51,14 @@ enum err token_rows_read(sqlite3 *db, struct store_token **out, size_t *count, s
 
 void token_rows_seen(sqlite3 *db)
 {
-    (void)rows_run(db,
-                   "UPDATE meta SET value = (SELECT value FROM meta WHERE key = 'tokens_changed') "
-                   "WHERE key = 'tokens_seen' AND value <> "
-                   "(SELECT value FROM meta WHERE key = 'tokens_changed')",
-                   NULL, "");
+    // Where it fails they wait out their two seconds.
+    enum err e =
+        rows_run(db,
+                 "UPDATE meta SET value = (SELECT value FROM meta WHERE key = 'tokens_changed') "
+                 "WHERE key = 'tokens_seen' AND value <> "
+                 "(SELECT value FROM meta WHERE key = 'tokens_changed')",
+                 NULL, "");
+    if (e != ERR_OK) log_event(LOG_LEVEL_WARN, "store.tokens_seen", LOG_T("error", err_text(e)));
 }
 
 // --- For a program of its own -------------------------------------------------------------------

@@ -15,6 +15,7 @@ enum { AUTH_NAME_BYTES = 64 };
 
 struct auth_identity {
     uint32_t scopes;
+    uint64_t token;             // its number in the store; 0: none was shown
     char name[AUTH_NAME_BYTES]; // for logs; no secret
 };
 
@@ -22,6 +23,8 @@ struct auth_identity {
 struct auth {
     // False: no such token, or expired. NULL: there is no store yet, every token is unknown.
     bool (*find)(void *owner, const char *token, struct auth_identity *out);
+    // Whether it is granted that model. NULL: every one.
+    bool (*may)(void *owner, const struct auth_identity *who, const char *model);
     void *owner;
     bool loopback_open; // peers on this machine need no proof to view
 };
@@ -29,4 +32,9 @@ struct auth {
 static inline bool auth_find(const struct auth *a, const char *token, struct auth_identity *out)
 {
     return a->find && token[0] != '\0' && a->find(a->owner, token, out);
+}
+static inline bool auth_may(const struct auth *a, const struct auth_identity *who,
+                            const char *model)
+{
+    return !a->may || a->may(a->owner, who, model);
 }

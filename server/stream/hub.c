@@ -197,6 +197,7 @@ static void second(struct hub *h, uint64_t now_ns)
     }
     for (size_t i = h->session_count; i > 0; i--)
         session_second(h->sessions[i - 1], now_ns);
+    hub_check_tokens(h); // some run out
 }
 
 static void tick(struct hub *h, const struct ticker_tick *t)
@@ -338,6 +339,28 @@ void hub_destroy(struct hub *h)
     free(h->encrypting);
     free(h->sessions);
     free(h);
+}
+
+// --- Tokens and drafts --------------------------------------------------------------------------
+
+void hub_show_draft(struct hub *h, uint64_t token, const char *character, struct role *role)
+{
+    for (size_t i = 0; i < h->session_count; i++) {
+        struct session *s = h->sessions[i];
+        if (!s->is_modeller || s->who.token != token || strcmp(s->character, character) != 0)
+            continue;
+        if (stage_show(h->options.stage, view_own_id(s->view), role) != ERR_OK)
+            log_event(LOG_LEVEL_WARN, "session.draft", LOG_T("session", s->name));
+    }
+}
+
+void hub_check_tokens(struct hub *h)
+{
+    for (size_t i = h->session_count; i-- > 0;) {
+        struct session *s = h->sessions[i]; // ending one moves only those behind it
+        if (s->who.token && !auth_may(&h->options.auth, &s->who, s->character))
+            session_end(s, STREAM_UNAUTHORISED, 0);
+    }
 }
 
 // --- Telling ------------------------------------------------------------------------------------

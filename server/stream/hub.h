@@ -32,6 +32,8 @@ struct hub_options {
     uint32_t hello_ms;      // 0: 5000
     uint32_t heartbeat_ms;  // 0: 2000; three of silence end a connection
     uint32_t resume_s;      // 0: 30
+    // The draft that a modeller's stream shows instead of what is served; NULL: none. May be NULL.
+    struct role *(*find_draft)(void *owner, uint64_t token, const char *character);
     // After every tick: the loop lives (watchdog). May be NULL.
     void (*on_tick)(void *owner, uint64_t now_ns);
     void *owner;
@@ -42,6 +44,12 @@ struct hub *hub_create(const struct hub_options *options);
 void hub_start(struct hub *h); // ticks begin
 // New limits and store; sessions that are there stay.
 void hub_reload(struct hub *h, uint32_t sessions_max, uint32_t sessions_per_address_max);
+
+// A token's newest draft of a character is another now: its modeller's streams show it from the
+// next tick on. NULL: what is served.
+void hub_show_draft(struct hub *h, uint64_t token, const char *character, struct role *role);
+// Tokens have changed: sessions whose token is not good any more end.
+void hub_check_tokens(struct hub *h);
 
 // An open connection whose ALPN was sinew/1; an upgrade of /v1/stream.
 void hub_take_native(struct hub *h, struct conn *c);

@@ -5,6 +5,7 @@
 
 #include "proto/hello.h"
 #include "server/stage/view.h"
+#include "server/stream/auth.h"
 #include "server/stream/link.h"
 #include "server/stream/pace.h"
 #include "server/stream/secret.h"
@@ -44,6 +45,8 @@ struct session {
     uint64_t lost_ns;
     uint8_t resume_hash[SECRET_HASH_BYTES];
     struct view *view;
+    struct auth_identity who;
+    bool is_modeller;   // its own character shows drafts
     bool controls, due; // due: this tick's frames are wanted
     struct hello_quality asked;
     uint32_t capabilities;

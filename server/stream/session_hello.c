@@ -22,24 +22,28 @@ static bool authorise(struct link *l, const struct hello *hello, struct auth_ide
     return h->options.auth.loopback_open && conn_peer(l->conn)->loopback;
 }
 
-static bool admit(struct link *l, const struct hello *hello)
+static bool admit(struct link *l, const struct hello *hello, struct auth_identity *who)
 {
     struct hub *h = hub_of(l);
-    struct auth_identity who = {0};
-    if (!authorise(l, hello, &who)) {
+    *who = (struct auth_identity){0};
+    bool modeller = strcmp(hello->role, "modeller") == 0;
+    if (!authorise(l, hello, who)) {
         h->counts.refused_auth++;
         link_close(l, STREAM_UNAUTHORISED, 0,
                    "a token or a fresh ticket of POST /v1/sessions is needed here");
         return false;
     }
-    if (!(who.scopes & AUTH_VIEW)) {
+    bool may = who->scopes & AUTH_VIEW &&
+               (!hello->character[0] || auth_may(&h->options.auth, who, hello->character)) &&
+               (!modeller || (who->scopes & AUTH_MODEL && who->token));
+    if (!may) {
         h->counts.refused_auth++;
         link_close(l, STREAM_FORBIDDEN, 0, NULL);
         return false;
     }
     if (hello->role[0] && strcmp(hello->role, "player") != 0 &&
-        strcmp(hello->role, "viewer") != 0) {
-        link_close(l, STREAM_POLICY, 0, "role must be \"player\" or \"viewer\"");
+        strcmp(hello->role, "viewer") != 0 && !modeller) {
+        link_close(l, STREAM_POLICY, 0, "role must be \"player\", \"viewer\" or \"modeller\"");
         return false;
     }
     if (hub_is_full(h) ||
@@ -127,7 +131,18 @@ static void keep_names(struct session *s)
     (void)snprintf(s->scene, sizeof s->scene, "%s", view_scene_name(s->view));
 }
 
-static void join(struct link *l, const struct hello *hello)
+// A modeller's own character begins with the draft that there is.
+static void show_draft(struct session *s)
+{
+    struct hub *h = s->hub;
+    struct role *role = h->options.find_draft
+                            ? h->options.find_draft(h->options.owner, s->who.token, s->character)
+                            : NULL;
+    if (role && stage_show(h->options.stage, view_own_id(s->view), role) != ERR_OK)
+        log_event(LOG_LEVEL_WARN, "session.draft", LOG_T("session", s->name));
+}
+
+static void join(struct link *l, const struct hello *hello, const struct auth_identity *who)
 {
     struct hub *h = hub_of(l);
     struct session *s = calloc(1, sizeof *s);
@@ -139,6 +154,8 @@ static void join(struct link *l, const struct hello *hello)
     s->hub = h;
     s->asked = hello->quality;
     s->capabilities = hello->capabilities;
+    s->who = *who;
+    s->is_modeller = strcmp(hello->role, "modeller") == 0;
     s->controls = strcmp(hello->role, "viewer") != 0;
     s->serial = ++h->session_serial;
     s->joined_ns = clock_ns();
@@ -147,7 +164,7 @@ static void join(struct link *l, const struct hello *hello)
     // The golden ratio spreads any number of them evenly.
     double phase = fmod((double)s->serial * 0.6180339887, 1);
     pace_init(&s->pace, session_rate(h, &s->asked), phase, s->joined_ns);
-    struct stage_join how = {.scene = hello->scene,
+    struct stage_join how = {.scene = s->is_modeller ? "" : hello->scene,
                              .character = hello->character,
                              .controls = s->controls,
                              .settings = session_view_settings(s)};
@@ -162,6 +179,11 @@ static void join(struct link *l, const struct hello *hello)
     h->counts.sessions_opened++;
     attach(s, l);
     keep_names(s);
+    if (s->is_modeller) show_draft(s);
+    if (!auth_may(&h->options.auth, &s->who, s->character)) { // the first one, and not granted
+        session_end(s, STREAM_FORBIDDEN, 0);
+        return;
+    }
     if (!send_welcome(s, false)) {
         session_end(s, STREAM_INTERNAL, 1000);
         return;
@@ -206,6 +228,7 @@ void session_on_hello(struct link *l, const struct message *m)
 {
     struct hub *h = hub_of(l);
     struct hello hello;
+    struct auth_identity who;
     struct fault fault = {0};
     enum err e = hello_decode(m->payload, m->size_bytes, &hello, &fault);
     if (e == ERR_VERSION)
@@ -216,6 +239,6 @@ void session_on_hello(struct link *l, const struct message *m)
         link_close(l, STREAM_RESTART, hub_retry_ms(h), NULL);
     else if (hello.resume[0])
         resume(l, &hello);
-    else if (admit(l, &hello))
-        join(l, &hello);
+    else if (admit(l, &hello, &who))
+        join(l, &hello, &who);
 }

@@ -100,10 +100,8 @@ static void a_sculpt_is_shown_and_the_rest_keeps_its_bits(void)
     push(model, e, surface);
     float *copy = malloc(vertices * 12);
     memcpy(copy, surface, vertices * 12);
-    struct edit step = {.kind = EDIT_SURFACE,
-                        .example = e,
-                        .bytes = (uint8_t *)copy,
-                        .size_bytes = vertices * 12};
+    struct edit step = {
+        .kind = EDIT_SURFACE, .example = e, .bytes = (uint8_t *)copy, .size_bytes = vertices * 12};
     struct edit_result r;
     struct timespec t0, t1;
     clock_gettime(CLOCK_MONOTONIC, &t0);
@@ -116,7 +114,8 @@ static void a_sculpt_is_shown_and_the_rest_keeps_its_bits(void)
     const struct model *now = model_file_model(f);
     float *back = surface_of(now, e);
     double off = off_in_a_frame(f, e, surface);
-    printf("  edit of %u vertices in %.0f ms, %zu bytes; off by %.2g, in a frame by %.2g; solved %.24s\n",
+    printf("  edit of %u vertices in %.0f ms, %zu bytes; off by %.2g, in a frame by %.2g; solved "
+           "%.24s\n",
            r.moved, (double)(t1.tv_sec - t0.tv_sec) * 1e3 + (double)(t1.tv_nsec - t0.tv_nsec) / 1e6,
            r.size_bytes, largest_difference(back, surface, vertices), off,
            strstr(r.report, "solved"));
@@ -154,14 +153,14 @@ static void a_new_pose_keeps_the_surface_or_the_deltas(void)
     int32_t e = example_of(model, "elbow_l", 1);
     size_t vertices = model_vertex_count(model), nodes = model->nodes_count;
     float *before = surface_of(model, e);
-    uint32_t joint = model->driver_joints[model->solves[model->drivers[model->examples[e].driver]
-                                                            .solve_first]
-                                              .joint_first]
-                         .node;
+    uint32_t joint =
+        model
+            ->driver_joints[model->solves[model->drivers[model->examples[e].driver].solve_first]
+                                .joint_first]
+            .node;
     const struct quat q = model->example_poses[(size_t)e * nodes + joint].rotation;
     char text[256];
-    snprintf(text, sizeof text,
-             "{\"joints\": {\"#%u\": {\"rotation\": [%.6f, %.6f, %.6f, %.6f]}}}",
+    snprintf(text, sizeof text, "{\"joints\": {\"#%u\": {\"rotation\": [%.6f, %.6f, %.6f, %.6f]}}}",
              model->nodes[joint].source, (double)q.x, (double)q.y, (double)q.z + 0.15, (double)q.w);
     for (int keep = 0; keep < 2; keep++) {
         cJSON *pose = cJSON_Parse(text);
@@ -249,8 +248,8 @@ static void a_new_example_and_its_mirror_image(void)
 {
     int32_t e;
     struct edit_result r, r2;
-    cJSON *pose = cJSON_Parse(
-        "{\"joints\": {\"leftLowerArm\": {\"rotation\": [0.1, 0.2, 0.3, 0.93]}}}");
+    cJSON *pose =
+        cJSON_Parse("{\"joints\": {\"leftLowerArm\": {\"rotation\": [0.1, 0.2, 0.3, 0.93]}}}");
     struct edit step = {.kind = EDIT_NEW, .driver = "elbow_l", .name = "odd", .pose = pose};
     struct model_file *f = apply(model, &step, &r);
     EXPECT(f);

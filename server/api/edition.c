@@ -1,0 +1,122 @@
+#include "server/api/edition.h"
+
+#include <mbedtls/sha256.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/check.h"
+
+struct edition_own {
+    struct edition shown;
+    atomic_int refs;
+};
+
+static void add(mbedtls_sha256_context *sha, const void *bytes, size_t size_bytes)
+{
+    CHECK(mbedtls_sha256_update_ret(sha, bytes, size_bytes) == 0);
+}
+
+static void finish(mbedtls_sha256_context *sha, uint8_t hash[32], char tag[EDITION_TAG_BYTES])
+{
+    CHECK(mbedtls_sha256_finish_ret(sha, hash) == 0);
+    mbedtls_sha256_free(sha);
+    for (size_t i = 0; i < 16; i++)
+        (void)snprintf(tag + 2 * i, 3, "%02x", hash[i]);
+}
+
+static void start(mbedtls_sha256_context *sha)
+{
+    mbedtls_sha256_init(sha);
+    CHECK(mbedtls_sha256_starts_ret(sha, 0) == 0);
+}
+
+static void tag_topology(struct edition *e)
+{
+    const struct model *m = e->model;
+    mbedtls_sha256_context sha;
+    uint8_t hash[32];
+    start(&sha);
+    add(&sha, m->vertex_lanes, m->vertex_lanes_count * sizeof *m->vertex_lanes);
+    add(&sha, m->parts, m->parts_count * sizeof *m->parts);
+    add(&sha, m->indices, m->indices_count * sizeof *m->indices);
+    add(&sha, m->weights, m->weights_count * sizeof *m->weights);
+    finish(&sha, hash, e->topology);
+}
+
+// An example's state is its pose, its deltas, and the base surface under them.
+static void tag_all(struct edition *e)
+{
+    const struct model *m = e->model;
+    mbedtls_sha256_context sha;
+    uint8_t base[32], hash[32];
+    size_t delta = 0;
+    start(&sha);
+    add(&sha, m->rest, m->rest_count * sizeof *m->rest);
+    finish(&sha, base, e->base_tag);
+    for (size_t i = 0; i < m->examples_count; i++) {
+        start(&sha);
+        add(&sha, base, sizeof base);
+        add(&sha, m->example_poses + i * m->nodes_count, m->nodes_count * sizeof(struct trs));
+        for (; delta < m->example_deltas_count && m->example_deltas[delta].example == i; delta++) {
+            add(&sha, &m->example_deltas[delta].vertex, sizeof(uint32_t));
+            add(&sha, &m->example_deltas[delta].delta, sizeof(struct vec3));
+        }
+        finish(&sha, hash, e->tags[i]);
+    }
+    tag_topology(e);
+}
+
+enum err edition_build(struct model_file *file, const struct edition_options *options,
+                       struct edition **out, struct fault *fault)
+{
+    struct edition_own *own = calloc(1, sizeof *own);
+    const struct model *m = model_file_model(file);
+    struct edition *e = own ? &own->shown : NULL;
+    if (own) e->tags = calloc(m->examples_count + 1, sizeof *e->tags);
+    if (!own || !e->tags) {
+        free(own);
+        return fault_set(fault, ERR_MEMORY, "no memory for the character %s", options->name);
+    }
+    atomic_init(&own->refs, 1);
+    e->file = model_file_ref(file);
+    e->model = m;
+    tag_all(e);
+    struct role_options role = {.name = options->name,
+                                .number = options->number,
+                                .version = options->version,
+                                .like = options->like,
+                                .level = options->level};
+    enum err err = role_build(file, &role, &e->role, fault);
+    if (err == ERR_OK)
+        *out = e;
+    else
+        edition_unref(e);
+    return err;
+}
+
+struct edition *edition_ref(struct edition *e)
+{
+    CHECK(atomic_fetch_add(&((struct edition_own *)e)->refs, 1) > 0);
+    return e;
+}
+
+void edition_unref(struct edition *e)
+{
+    struct edition_own *own = (struct edition_own *)e;
+    if (!e || atomic_fetch_sub(&own->refs, 1) != 1) return;
+    role_unref(e->role);
+    model_file_unref(e->file);
+    free(e->tags);
+    free(own);
+}
+
+int32_t edition_find(const struct model *m, const char *driver, const char *example)
+{
+    for (size_t i = 0; i < m->examples_count; i++)
+        if (strcmp(model_text(m, m->examples[i].name), example) == 0 &&
+            strcmp(model_text(m, m->drivers[m->examples[i].driver].name), driver) == 0)
+            return (int32_t)i;
+    return -1;
+}

@@ -1,0 +1,31 @@
+#pragma once
+#include "common/simd.h"
+#include "server/model/model_file.h"
+#include "server/stage/role.h"
+
+// One state of a model in memory: its image, what streams show of it, and the tag of every item
+// that can be edited. Immutable; references may be taken and dropped on any thread.
+enum { EDITION_TAG_BYTES = 33 }; // 32 hex digits
+struct edition {
+    struct model_file *file;
+    const struct model *model;
+    struct role *role;
+    char base_tag[EDITION_TAG_BYTES];
+    char (*tags)[EDITION_TAG_BYTES];  // [example]
+    char topology[EDITION_TAG_BYTES]; // what an edit keeps: vertices, parts, triangles, weights
+};
+
+struct edition_options {
+    const char *name;         // of the character
+    uint32_t number, version; // from cast_reserve
+    enum simd_level level;
+    struct role *like; // what streams show now, or NULL: what is the same keeps its version
+};
+// Slow: background. Takes a reference of `file`.
+MUST_CHECK enum err edition_build(struct model_file *file, const struct edition_options *options,
+                                  struct edition **out, struct fault *fault);
+struct edition *edition_ref(struct edition *e);
+void edition_unref(struct edition *e); // NULL is fine
+
+// The example by driver and name; -1: none.
+int32_t edition_find(const struct model *m, const char *driver, const char *example);

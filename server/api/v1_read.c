@@ -1,0 +1,324 @@
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/check.h"
+#include "server/api/describe.h"
+#include "server/api/errand.h"
+#include "server/api/surface_out.h"
+#include "server/api/v1.h"
+#include "server/net/chunk.h"
+
+// Reading: lists, states, surfaces.
+
+static bool may_see(struct errand *e, const char *model)
+{
+    return auth_may(&e->api->options.auth, &e->who, model);
+}
+
+void v1_models(struct http_exchange *x, void *api)
+{
+    struct errand *e = errand_begin(x, api);
+    if (!e) return;
+    cJSON *root = cJSON_CreateObject(), *list = cJSON_AddArrayToObject(root, "models");
+    for (const struct library_model *m = e->api->options.library->models; m; m = m->next)
+        if (library_newest(m) && may_see(e, m->name))
+            (void)cJSON_AddItemToArray(list, describe_model(m));
+    errand_answer(e, 200, root);
+    errand_end(e);
+}
+
+void v1_model(struct http_exchange *x, void *api)
+{
+    struct errand *e = errand_begin(x, api);
+    if (!e) return;
+    library_etag(library_newest(e->model), e->etag);
+    errand_answer(e, 200, describe_model(e->model));
+    errand_end(e);
+}
+
+void v1_versions(struct http_exchange *x, void *api)
+{
+    struct errand *e = errand_begin(x, api);
+    if (!e) return;
+    cJSON *root = cJSON_CreateObject(), *list = cJSON_AddArrayToObject(root, "versions");
+    for (size_t i = e->model->version_count; i-- > 0;)
+        (void)cJSON_AddItemToArray(list, describe_version(&e->model->versions[i], NULL));
+    errand_answer(e, 200, root);
+    errand_end(e);
+}
+
+static const struct store_version *find_version(struct errand *e, struct http_exchange *x)
+{
+    const char *text = http_exchange_param(x, "n");
+    char *end = NULL;
+    unsigned long n = strtoul(text, &end, 10);
+    const struct store_version *v = end != text && *end == '\0' && n <= UINT32_MAX
+                                        ? library_version(e->model, (uint32_t)n)
+                                        : NULL;
+    if (v) return v;
+    errand_problem(e, 404, "no-such-version", "There is no such version",
+                   "GET the model's versions to list those there are.", NULL);
+    errand_end(e);
+    return NULL;
+}
+
+struct version_read {
+    struct store_report store;
+    struct errand *errand;
+};
+
+static void on_report(struct store_job *job)
+{
+    struct version_read *r = job->owner;
+    const struct store_version *v = library_version(r->errand->model, r->store.number);
+    errand_answer(r->errand, 200, describe_version(v, r->store.report));
+    errand_end(r->errand);
+    free(r->store.report);
+    free(r);
+}
+
+void v1_version(struct http_exchange *x, void *api)
+{
+    struct errand *e = errand_begin(x, api);
+    const struct store_version *v = e ? find_version(e, x) : NULL;
+    if (!v) return;
+    struct version_read *r = calloc(1, sizeof *r);
+    library_etag(v, e->etag);
+    if (!r) {
+        errand_end(e);
+        return;
+    }
+    r->errand = e;
+    r->store.job.done = on_report;
+    r->store.job.owner = r;
+    (void)snprintf(r->store.model, sizeof r->store.model, "%s", e->model->name);
+    r->store.number = v->number;
+    store_report(e->api->options.library->store, &r->store);
+}
+
+// --- Bytes --------------------------------------------------------------------------------------
+
+static void answer_bytes(struct errand *e, const char *type)
+{
+    struct http_exchange *x = errand_exchange(e);
+    if (e->result != ERR_OK) {
+        errand_problem(e, e->result == ERR_NOT_FOUND ? 404 : 500, "unreadable",
+                       "It could not be read", e->fault.line, NULL);
+        errand_end(e);
+        return;
+    }
+    struct chunk *chunk = x ? chunk_copy(e->out, e->out_bytes) : NULL;
+    if (chunk) {
+        e->is_answered = true;
+        http_answer_header(x, "ETag", e->etag);
+        if (e->location[0]) http_answer_header(x, "Sinew-Version", e->location);
+        http_answer_chunk(x, 200, type, chunk);
+    } else {
+        e->is_answered = true; // gone, or no memory: the connection's deadline ends it
+        if (x) http_answer_problem(x, 503, "no-memory", "Out of memory", "Try again later.");
+    }
+    errand_end(e);
+}
+
+static enum err read_file(struct errand *e)
+{
+    struct model_file *file = NULL;
+    enum err err = model_file_open(e->base_path, &file, &e->fault);
+    if (err != ERR_OK) return err;
+    const uint8_t *bytes = model_file_bytes(file, &e->out_bytes);
+    e->out = malloc(e->out_bytes);
+    if (e->out) memcpy(e->out, bytes, e->out_bytes);
+    model_file_unref(file);
+    return e->out ? ERR_OK : ERR_MEMORY;
+}
+
+static void on_file(struct errand *e)
+{
+    answer_bytes(e, "application/vnd.sinew");
+}
+
+void v1_version_file(struct http_exchange *x, void *api)
+{
+    struct errand *e = errand_begin(x, api);
+    const struct store_version *v = e ? find_version(e, x) : NULL;
+    if (!v) return;
+    library_etag(v, e->etag);
+    store_body_path(e->api->options.library->store, v->sha256, e->base_path, sizeof e->base_path);
+    errand_work(e, read_file, on_file);
+}
+
+// --- Items --------------------------------------------------------------------------------------
+
+void v1_examples(struct http_exchange *x, void *api)
+{
+    struct errand *e = errand_begin(x, api);
+    if (!e) return;
+    cJSON *root = cJSON_CreateObject(), *list = cJSON_AddArrayToObject(root, "examples");
+    const struct edition *head = e->model->head;
+    for (size_t i = 0; head && i < head->model->examples_count; i++) {
+        const struct model *m = head->model;
+        const struct library_grant *g =
+            library_grant_of(e->api->options.library, e->model->name, "example",
+                             model_text(m, m->drivers[m->examples[i].driver].name),
+                             model_text(m, m->examples[i].name));
+        (void)cJSON_AddItemToArray(list,
+                                   describe_item(e->model, head, (int32_t)i, g, errand_now_ms()));
+    }
+    errand_answer(e, 200, root);
+    errand_end(e);
+}
+
+// The asker's own draft when the request names its grant, else what is published.
+static const struct edition *shown(struct errand *e, int32_t *example)
+{
+    struct http_exchange *x = errand_exchange(e);
+    const char *id = x ? http_exchange_header(x, "sinew-grant") : NULL;
+    struct library_grant *g = id ? library_grant_by_id(e->api->options.library, id) : NULL;
+    bool mine = g && g->row.token == e->who.token && g->has_draft && g->draft.edition &&
+                strcmp(g->row.model, e->model->name) == 0;
+    if (!mine) return e->model->head;
+    const struct edition *draft = g->draft.edition;
+    if (*example != EDIT_BASE || e->driver[0])
+        *example = edition_find(draft->model, e->driver, e->item);
+    return draft;
+}
+
+static const struct edition *find_shown(struct errand *e, int32_t *example)
+{
+    if (!errand_item(e, example)) return NULL;
+    const struct edition *edition = shown(e, example);
+    if (strcmp(e->kind, "base") == 0 || *example >= 0) return edition;
+    errand_problem(e, 404, "no-such-item", "There is no such example",
+                   "It is in a draft only: send its Sinew-Grant.", NULL);
+    errand_end(e);
+    return NULL;
+}
+
+static const char *tag_of(const struct edition *edition, int32_t example)
+{
+    return example == EDIT_BASE ? edition->base_tag : edition->tags[example];
+}
+
+void v1_item(struct http_exchange *x, void *api)
+{
+    struct errand *e = errand_begin(x, api);
+    int32_t example;
+    const struct edition *edition = e ? find_shown(e, &example) : NULL;
+    if (!edition) return;
+    const struct library_grant *g =
+        library_grant_of(e->api->options.library, e->model->name, e->kind, e->driver, e->item);
+    (void)snprintf(e->etag, sizeof e->etag, "\"%s\"", tag_of(edition, example));
+    errand_answer(e, 200, describe_item(e->model, edition, example, g, errand_now_ms()));
+    errand_end(e);
+}
+
+static enum err make_surface(struct errand *e)
+{
+    const struct model *m = e->base->model;
+    float *positions = malloc(model_vertex_count(m) * 3 * sizeof *positions);
+    if (!positions) return ERR_MEMORY;
+    enum err err = edit_surface(m, e->steps[0].example, positions, &e->fault);
+    if (err == ERR_OK)
+        err = surface_out(m, e->steps[0].example, positions, (enum surface_form)e->form, &e->out,
+                          &e->out_bytes, &e->fault);
+    free(positions);
+    return err;
+}
+
+static void on_surface(struct errand *e)
+{
+    answer_bytes(e, surface_form_types[e->form]);
+}
+
+void v1_surface(struct http_exchange *x, void *api)
+{
+    struct errand *e = errand_begin(x, api);
+    char form[16] = "glb";
+    int32_t example;
+    const struct edition *edition = e ? find_shown(e, &example) : NULL;
+    if (!edition) return;
+    (void)http_exchange_query_value(x, "format", form, sizeof form);
+    e->form = 0;
+    while (e->form < SURFACE_FORMS && strcmp(surface_form_names[e->form], form) != 0)
+        e->form++;
+    if (e->form == SURFACE_FORMS) {
+        errand_problem(e, 400, "bad-format", "There is no such format", "glb, obj or f32", NULL);
+        errand_end(e);
+        return;
+    }
+    (void)snprintf(e->etag, sizeof e->etag, "\"%s-%s\"", tag_of(edition, example), form);
+    const char *have = http_exchange_header(x, "if-none-match");
+    if (have && strstr(have, e->etag)) {
+        errand_answer(e, 304, NULL);
+        errand_end(e);
+        return;
+    }
+    (void)snprintf(e->location, sizeof e->location, "%u", library_newest(e->model)->number);
+    e->base = edition_ref((struct edition *)(uintptr_t)edition);
+    e->steps[0].example = example;
+    errand_work(e, make_surface, on_surface);
+}
+
+// --- Grants and the audit -----------------------------------------------------------------------
+
+void v1_grants(struct http_exchange *x, void *api)
+{
+    struct errand *e = errand_begin(x, api);
+    if (!e) return;
+    cJSON *root = cJSON_CreateObject(), *list = cJSON_AddArrayToObject(root, "grants");
+    int64_t now = errand_now_ms();
+    for (const struct library_grant *g = e->api->options.library->grants; g; g = g->next) {
+        bool own = g->row.token == e->who.token;
+        if (strcmp(g->row.model, e->model->name) != 0 || g->row.expires_ms <= now) continue;
+        cJSON *o =
+            describe_grant(&g->row, g->has_draft && own ? g->draft.row.tag : g->row.base_tag, own);
+        if (own && g->has_draft)
+            (void)cJSON_AddItemToObject(o, "draft", describe_draft(&g->row, &g->draft.row));
+        (void)cJSON_AddItemToArray(list, o);
+    }
+    errand_answer(e, 200, root);
+    errand_end(e);
+}
+
+struct audit_read {
+    struct store_audit_page store;
+    struct errand *errand;
+};
+
+static void on_audit(struct store_job *job)
+{
+    struct audit_read *r = job->owner;
+    if (job->result == ERR_OK) errand_answer(r->errand, 200, cJSON_Parse(r->store.json));
+    errand_end(r->errand);
+    cJSON_free(r->store.json);
+    free(r);
+}
+
+static uint64_t query_number(struct http_exchange *x, const char *key, uint64_t otherwise)
+{
+    char text[24];
+    if (!http_exchange_query_value(x, key, text, sizeof text)) return otherwise;
+    char *end = NULL;
+    unsigned long long n = strtoull(text, &end, 10);
+    return end != text && *end == '\0' && n <= INT64_MAX ? n : otherwise;
+}
+
+void v1_audit(struct http_exchange *x, void *api)
+{
+    enum { ROWS_MAX = 1000 };
+    struct errand *e = errand_begin(x, api);
+    struct audit_read *r = e ? calloc(1, sizeof *r) : NULL;
+    if (!e) return;
+    if (!r) {
+        errand_end(e);
+        return;
+    }
+    uint64_t limit = query_number(x, "limit", 100);
+    r->errand = e;
+    r->store.job.done = on_audit;
+    r->store.job.owner = r;
+    r->store.after = query_number(x, "after", 0);
+    r->store.limit = (uint32_t)(limit < 1 ? 1 : limit > ROWS_MAX ? ROWS_MAX : limit);
+    store_audit_page(e->api->options.library->store, &r->store);
+}
