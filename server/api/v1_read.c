@@ -5,7 +5,7 @@
 #include "common/check.h"
 #include "server/api/describe.h"
 #include "server/api/errand.h"
-#include "server/api/surface_out.h"
+#include "server/bake/surface_out.h"
 #include "server/api/v1.h"
 #include "server/net/chunk.h"
 

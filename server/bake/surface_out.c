@@ -1,4 +1,4 @@
-#include "server/api/surface_out.h"
+#include "server/bake/surface_out.h"
 
 #include <cjson/cJSON.h>
 #include <math.h>
