@@ -118,8 +118,8 @@ MUST_CHECK enum err session_decode_note(const uint8_t *payload, size_t size_byte
 
 // CATALOGUE: JSON text with the names the own actor takes ("clips", "joints", "shapes",
 // "parameters", "roots", "actions": arrays of text; the place in "shapes" and "parameters" is the
-// id that FACE and CUSTOMISE use). Payload: u32 actor, u32 json_bytes, JSON. The text is borrowed,
-// not parsed.
+// id that FACE and CUSTOMISE use; "clip_seconds": how long each of "clips" is). Payload: u32 actor,
+// u32 json_bytes, JSON. The text is borrowed, not parsed.
 struct session_catalogue {
     uint32_t actor;
     const char *json; // not NUL-ended

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/lib/backoff.h"
 #include "client/lib/client.h"
 #include "common/check.h"
 #include "proto/stream_codes.h"
@@ -14,9 +15,6 @@ enum {
     PING_FAST_US = 100000, // until the clock offset is settled
     PING_SLOW_US = 1000000,
     PINGS_FAST = 8,
-    BACKOFF_FIRST_MS = 500,
-    BACKOFF_MAX_MS = 10000,
-    ADVICE_MAX_MS = 60000, // a server may not send its clients away for days
     HEARTBEAT_MAX_MS = 20000,
     JOIN_FIRST_BYTES = 256 * 1024
 };
@@ -59,18 +57,6 @@ static double random_part(struct session *s)
     s->random ^= s->random >> 17;
     s->random ^= s->random << 5;
     return (double)s->random / 4294967296.0;
-}
-
-// As the protocol page says; never before the time that the server asked for.
-static uint32_t backoff_ms(struct session *s, uint32_t advice_ms)
-{
-    double span = BACKOFF_FIRST_MS;
-    if (advice_ms > ADVICE_MAX_MS) advice_ms = ADVICE_MAX_MS;
-    if (advice_ms > 0) return advice_ms + (uint32_t)(advice_ms * 0.5 * random_part(s));
-    for (uint32_t i = 0; i < s->attempt && span < BACKOFF_MAX_MS; i++)
-        span *= 2;
-    if (span > BACKOFF_MAX_MS) span = BACKOFF_MAX_MS;
-    return (uint32_t)(span * (0.5 + random_part(s)));
 }
 
 static int result_of_code(uint16_t code)
@@ -166,10 +152,11 @@ static void session_lost(struct sinew_client *c, uint64_t now_us)
     bool anew = r->code == STREAM_RESUME_EXPIRED && s->tried_resume;
     if (r->code == STREAM_RESUME_EXPIRED) s->resumable = false;
     bool final = (r->final && !anew) || !c->options.reconnect || s->closing;
-    r->retry_ms = final || anew ? 0 : backoff_ms(s, r->retry_ms);
+    bool advised = r->retry_ms > 0; // then it is not one more failure
+    r->retry_ms = final || anew ? 0 : backoff_ms(s->attempt, r->retry_ms, random_part(s));
     s->phase = final ? SESSION_ENDED : SESSION_WAITING;
     s->deadline_us = now_us + (uint64_t)r->retry_ms * 1000;
-    if (!final) s->attempt++;
+    if (!final && !anew && !advised) s->attempt++;
     tell(c,
          &(struct event){.kind = final ? SINEW_EVENT_CLOSED : SINEW_EVENT_LOST,
                          .result = r->result,

@@ -104,6 +104,7 @@ static void on_row(const struct models_row *row, void *owner)
 {
     struct serve *s = owner;
     if (s->stopping) return;
+    hub_set_loading(s->hub, models_in(s->models, MODELS_LOADING) > 0);
     if (s->events.on_model) s->events.on_model(row, s->events.owner);
     if (s->stopping || s->loaded || models_in(s->models, MODELS_LOADING) > 0) return;
     s->loaded = true;
@@ -277,6 +278,7 @@ static enum err assemble(struct serve *s, struct fault *fault)
     for (size_t i = 0; i < c->model_count && e == ERR_OK; i++)
         e = models_add(s->models, c->models[i].name, c->models[i].path, fault);
     if (e == ERR_OK) e = models_add_kept(s->models, fault);
+    hub_set_loading(s->hub, models_in(s->models, MODELS_LOADING) > 0);
     return e;
 }
 

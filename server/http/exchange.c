@@ -4,8 +4,8 @@
 #include <strings.h>
 
 #include "common/check.h"
-#include "common/hex.h"
 #include "server/http/http_internal.h"
+#include "server/http/router.h"
 
 enum http_method http_exchange_method(const struct http_exchange *x)
 {
@@ -34,10 +34,9 @@ static bool decode_value(const char *raw, size_t raw_bytes, char *out, size_t ou
         char c = raw[i];
         if (c == '+') c = ' ';
         if (c == '%') {
-            int high = raw_bytes - i > 2 ? hex_digit(raw[i + 1]) : -1;
-            int low = high < 0 ? -1 : hex_digit(raw[i + 2]);
-            if (low < 0) return false;
-            c = (char)(high * 16 + low);
+            int octet = router_percent(raw + i, raw_bytes - i);
+            if (octet < 0) return false;
+            c = (char)octet;
             i += 2;
         }
         if (c == 0 || used + 1 >= out_bytes) return false;

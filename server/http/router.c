@@ -21,6 +21,13 @@ static bool has_odd_segment(const char *path)
     return false;
 }
 
+int router_percent(const char *at, size_t left_bytes)
+{
+    int high = left_bytes > 2 ? hex_digit(at[1]) : -1;
+    int low = high < 0 ? -1 : hex_digit(at[2]);
+    return low < 0 ? -1 : high * 16 + low;
+}
+
 bool router_path_decode(const char *raw, size_t raw_bytes, char *out, size_t out_bytes)
 {
     size_t used = 0;
@@ -28,10 +35,9 @@ bool router_path_decode(const char *raw, size_t raw_bytes, char *out, size_t out
     for (size_t i = 0; i < raw_bytes; i++) {
         char c = raw[i];
         if (c == '%') {
-            int high = raw_bytes - i > 2 ? hex_digit(raw[i + 1]) : -1;
-            int low = high < 0 ? -1 : hex_digit(raw[i + 2]);
-            if (low < 0) return false;
-            c = (char)(high * 16 + low);
+            int octet = router_percent(raw + i, raw_bytes - i);
+            if (octet < 0) return false;
+            c = (char)octet;
             if (c == '/') return false; // a separator that is none: others would split here
             i += 2;
         }

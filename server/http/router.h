@@ -55,6 +55,8 @@ void router_find(const struct http_route *routes, size_t route_count, enum http_
 // CHECKs the table once at start: patterns well formed, rows reachable, handlers there.
 void router_validate(const struct http_route *routes, size_t route_count);
 
+// "%41" at the front of `at`: its octet; -1 when there are no two hex digits behind the sign.
+int router_percent(const char *at, size_t left_bytes);
 // Decodes the path of a request target into `out`. False for bad escapes, NUL, control bytes,
 // backslash, "//", "." or ".." segments, encoded '/' or anything that is not UTF-8: nothing that
 // a file system or a proxy could read differently gets further.

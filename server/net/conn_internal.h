@@ -78,4 +78,5 @@ void conn_out_last_words(struct conn *c);  // one try to send what is in the buf
 
 // conn_socket.c
 void conn_socket_tune(struct conn *c);
+size_t conn_socket_unsent(const struct conn *c); // bytes that the kernel has and never sent yet
 void conn_socket_addresses(struct conn *c);

@@ -11,6 +11,9 @@ enum {
     // A batch or a bulk record begins only when less than this is unsent: what lies in the buffer
     // is lost to newer frames and stands before control messages.
     BEGIN_BYTES = 16 * 1024,
+    // What the kernel has not sent yet stands before a new frame as well; on a lossy path the
+    // window is small, and every byte here is age. Two segments: room for control messages.
+    KERNEL_BYTES = 2800,
     RESERVE_BYTES = 1024,   // kept for alerts and close_notify
     RECORD_BYTES_MIN = 512, // a shorter record costs more in overhead than it gains
     FLUSH_ROUNDS = 16,      // then the loop gets its turn
@@ -156,7 +159,7 @@ bool conn_can_send(const struct conn *c)
 {
     const struct conn_out *o = &c->out;
     return may_queue(c) && o->frame_count == 0 && o->lane == CONN_LANE_NONE && o->in_flight == 0 &&
-           queue_used(&o->bytes) < BEGIN_BYTES;
+           queue_used(&o->bytes) < BEGIN_BYTES && conn_socket_unsent(c) < KERNEL_BYTES;
 }
 
 // The first piece of the lane is wholly taken: it waits as a mark until the kernel has it.

@@ -3,7 +3,11 @@
 #include <netinet/tcp.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
+#ifdef __linux__
+#include <linux/sockios.h>
+#endif
 
 #include "server/net/conn_internal.h"
 
@@ -36,6 +40,21 @@ void conn_socket_tune(struct conn *c)
 #ifdef TCP_CONGESTION
     if (c->options->cubic) (void)setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, "cubic", 5);
 #endif
+}
+
+size_t conn_socket_unsent(const struct conn *c)
+{
+    int unsent = 0;
+#ifdef SIOCOUTQNSD
+    // TCP_NOTSENT_LOWAT alone does not bound it: the kernel asks before it begins a buffer, and
+    // then fills that up to 64 kB.
+    uv_os_fd_t fd;
+    if (uv_fileno((const uv_handle_t *)&c->tcp, &fd) != 0 || ioctl(fd, SIOCOUTQNSD, &unsent) != 0)
+        return 0;
+#else
+    (void)c;
+#endif
+    return unsent > 0 ? (size_t)unsent : 0;
 }
 
 static void fill_v4(struct conn_address *out, const struct in_addr *address, uint16_t port)

@@ -1,4 +1,5 @@
 #include <cjson/cJSON.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -31,13 +32,16 @@ static bool add_name(cJSON *list, const struct model *m, const uint32_t *names, 
     return cJSON_AddItemToArray(list, cJSON_CreateString(name));
 }
 
-static bool add_clips(cJSON *list, const struct model *m, uint32_t *names)
+// The names, and how long each is: a player that sends times must know where the end is.
+static bool add_clips(cJSON *list, cJSON *seconds, const struct model *m, uint32_t *names)
 {
     bool fine = true;
     for (size_t i = 0; i < m->clips_count; i++)
         names[i] = m->clips[i].name;
     for (size_t i = 0; fine && i < m->clips_count && i < NAMES_MAX; i++)
-        fine = add_name(list, m, names, m->clips_count, i, (uint32_t)i);
+        fine = add_name(list, m, names, m->clips_count, i, (uint32_t)i) &&
+               cJSON_AddItemToArray(
+                   seconds, cJSON_CreateNumber(round((double)m->clips[i].duration_s * 1e6) / 1e6));
     return fine;
 }
 
@@ -72,11 +76,13 @@ enum err role_build_catalogue(struct role_build *b)
     uint32_t *names = ROLE_SCRATCH(b, uint32_t, most);
     cJSON *json = cJSON_CreateObject();
     cJSON *clips = cJSON_AddArrayToObject(json, "clips");
+    cJSON *seconds = cJSON_AddArrayToObject(json, "clip_seconds");
     cJSON *joints = cJSON_AddArrayToObject(json, "joints");
     cJSON *shapes = cJSON_AddArrayToObject(json, "shapes");
-    bool fine = names && clips && joints && shapes && cJSON_AddArrayToObject(json, "parameters") &&
+    bool fine = names && clips && seconds && joints && shapes &&
+                cJSON_AddArrayToObject(json, "parameters") &&
                 cJSON_AddArrayToObject(json, "roots") && cJSON_AddArrayToObject(json, "actions") &&
-                add_clips(clips, m, names) && add_joints(joints, m, names) &&
+                add_clips(clips, seconds, m, names) && add_joints(joints, m, names) &&
                 add_shapes(shapes, m, names);
     char *text = fine ? cJSON_PrintUnformatted(json) : NULL;
     cJSON_Delete(json);

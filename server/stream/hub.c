@@ -296,6 +296,11 @@ void hub_reload(struct hub *h, uint32_t sessions_max, uint32_t sessions_per_addr
     h->options.sessions_per_address_max = sessions_per_address_max;
 }
 
+void hub_set_loading(struct hub *h, bool loading)
+{
+    h->loading = loading;
+}
+
 bool hub_is_draining(const struct hub *h)
 {
     return h->draining;

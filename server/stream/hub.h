@@ -60,6 +60,10 @@ bool hub_issue_ticket(struct hub *h, const struct auth_identity *identity,
                       char out[SECRET_TEXT_BYTES]);
 bool hub_is_full(const struct hub *h);
 
+// Characters are being loaded: who asks for one that is not there yet is told to come back
+// (RESTART) instead of being turned away for good, and keeps its ticket. False at the start.
+void hub_set_loading(struct hub *h, bool loading);
+
 // No new sessions from now on; those there are told and closed with RESTART, spread over the
 // window; then on_drained, once. With no sessions: from inside the next tick.
 void hub_drain(struct hub *h, uint32_t window_ms, void (*on_drained)(void *owner), void *owner);

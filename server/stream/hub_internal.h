@@ -22,7 +22,7 @@ struct hub {
     struct parcel_shelf shelf;
     struct link_stats link_stats;
     struct hub_counts counts;
-    bool started, stopped, draining, drained;
+    bool started, stopped, loading, draining, drained;
     uint64_t drain_from_ns, drain_window_ns;
     size_t drain_total, drain_closed;
     void (*on_drained)(void *owner);

@@ -48,6 +48,13 @@ bool pace_due(struct pace *p, double tick_s, bool can_send)
     return true;
 }
 
+void pace_forgive(struct pace *p)
+{
+    p->due = p->blocked = p->sent = p->blocked_runs = p->blocked_windows = 0;
+    p->in_run = false;
+    p->age_worst_s = 0;
+}
+
 void pace_age(struct pace *p, double age_s)
 {
     if (age_s > p->age_worst_s) p->age_worst_s = age_s;

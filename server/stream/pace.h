@@ -43,6 +43,8 @@ void pace_ask(struct pace *p, uint32_t asked_hz); // SETTINGS
 // transport would begin it at once. A frame that is due and cannot begin is counted as blocked and
 // stays due, so that it goes as soon as the link has room.
 bool pace_due(struct pace *p, double tick_s, bool can_send);
+// What blocked so far in this window was none of the link's doing: begins it anew.
+void pace_forgive(struct pace *p);
 // An ACK told the age of a frame, seconds from its tick to its arrival.
 void pace_age(struct pace *p, double age_s);
 // Once a tick: closes the window when it is over. Returns enum pace_change bits.

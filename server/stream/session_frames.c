@@ -21,6 +21,9 @@ void session_before_tick(struct session *s, double tick_s)
     s->due = false;
     if (s->link && !s->link->closing) {
         bool can_send = conn_can_send(s->link->conn);
+        // What stands in the way is a surface, which says nothing of how many frames the link
+        // takes.
+        if (s->supply.count > 0 || !s->first_frame_sent) pace_forgive(&s->pace);
         double share = s->hub->share;
         s->due = pace_due(&s->pace, tick_s * share, can_send);
         s->asked_credit += s->pace.asked_hz * tick_s;
@@ -99,7 +102,10 @@ static void enter(struct session *s, const struct view_event *event)
     struct session_watch *watch = find_watch(s, event->actor.actor);
     bool same =
         watch && watch->model == event->actor.model && watch->version == event->actor.model_version;
-    if (same) return; // only who controls it has changed
+    if (same) { // only who controls it has changed
+        view_hold(s->view, event->actor.actor, !watch->ready);
+        return;
+    }
     if (!watch) {
         CHECK(s->watch_count < SESSION_WATCHES);
         watch = &s->watches[s->watch_count++];
@@ -110,6 +116,7 @@ static void enter(struct session *s, const struct view_event *event)
                                     .model = event->actor.model,
                                     .version = event->actor.model_version};
     put_character(s, event);
+    view_hold(s->view, watch->actor, true); // until its SURFACE and APPEARANCE are out
 }
 
 static void leave(struct session *s, const struct view_event *event)
@@ -183,12 +190,13 @@ static void fill(struct session *s, struct batch *b)
     size_t count = view_count(s->view), others = count > 1 ? count - 1 : 0, missed = 0;
     for (size_t k = 0; k < count; k++) {
         size_t index = k == 0 ? 0 : 1 + (s->turn + k - 1) % others;
-        struct frame *f = view_frame(s->view, index);
-        if (!f) continue;
-        struct session_watch *watch = find_watch(s, f->head.actor);
-        if (!watch || !watch->ready) {
+        const struct session_watch *watch = find_watch(s, view_actor(s->view, index));
+        if (!watch || !watch->ready) { // on hold
             count_skip(s, HUB_SKIP_SURFACE, 1);
-        } else if (!put_frame(s, b, index, f)) {
+            continue;
+        }
+        struct frame *f = view_frame(s->view, index);
+        if (f && !put_frame(s, b, index, f)) {
             count_skip(s, HUB_SKIP_BATCH, 1);
             if (missed == 0) missed = k;
         }
@@ -283,6 +291,7 @@ void session_on_sent(struct session *s, uint64_t tag, bool sent)
     if (kind == SUPPLY_TAG_ACTOR && sent) {
         struct session_watch *watch = find_watch(s, (uint32_t)tag);
         if (watch) watch->ready = true;
+        view_hold(s->view, (uint32_t)tag, false);
     } else if (kind == SUPPLY_TAG_INPUT && sent && s->answered_ns) {
         tally_add(&s->hub->counts.input_to_socket, (double)(clock_ns() - s->answered_ns) * 1e-9);
         s->answered_ns = 0;

@@ -22,11 +22,24 @@ static bool authorise(struct link *l, const struct hello *hello, struct auth_ide
     return h->options.auth.loopback_open && conn_peer(l->conn)->loopback;
 }
 
+// Before proof is taken: a ticket is good once, and must be left for when there is something to
+// see.
+static bool comes_too_early(const struct hub *h, const struct hello *hello)
+{
+    struct role *role;
+    return h->loading &&
+           cast_find(stage_cast(h->options.stage), hello->character, &role, NULL) != ERR_OK;
+}
+
 static bool admit(struct link *l, const struct hello *hello, struct auth_identity *who)
 {
     struct hub *h = hub_of(l);
     *who = (struct auth_identity){0};
     bool modeller = strcmp(hello->role, "modeller") == 0;
+    if (comes_too_early(h, hello)) {
+        link_close(l, STREAM_RESTART, hub_retry_ms(h), "characters are still being loaded");
+        return false;
+    }
     if (!authorise(l, hello, who)) {
         h->counts.refused_auth++;
         link_close(l, STREAM_UNAUTHORISED, 0,
@@ -131,6 +144,13 @@ static void keep_names(struct session *s)
     (void)snprintf(s->scene, sizeof s->scene, "%s", view_scene_name(s->view));
 }
 
+// The golden ratio spreads any number of sessions evenly over ticks.
+static void start_pace(struct session *s)
+{
+    double phase = fmod((double)s->serial * 0.6180339887, 1);
+    pace_init(&s->pace, session_rate(s->hub, &s->asked), phase, clock_ns());
+}
+
 // A modeller's own character begins with the draft that there is.
 static void show_draft(struct session *s)
 {
@@ -161,9 +181,7 @@ static void join(struct link *l, const struct hello *hello, const struct auth_id
     s->joined_ns = clock_ns();
     (void)snprintf(s->name, sizeof s->name, "%08llx-%llu",
                    (unsigned long long)h->boot_us & 0xffffffff, (unsigned long long)s->serial);
-    // The golden ratio spreads any number of them evenly.
-    double phase = fmod((double)s->serial * 0.6180339887, 1);
-    pace_init(&s->pace, session_rate(h, &s->asked), phase, s->joined_ns);
+    start_pace(s);
     struct stage_join how = {.scene = s->is_modeller ? "" : hello->scene,
                              .character = hello->character,
                              .controls = s->controls,
@@ -213,6 +231,14 @@ static void resume(struct link *l, const struct hello *hello)
         link_close(old, STREAM_SUPERSEDED, 0, NULL);
     }
     attach(s, l);
+    // Another connection, often another path: what the last one carried when it broke is no
+    // measure.
+    start_pace(s);
+    struct view_settings settings = session_view_settings(s);
+    if (view_set(s->view, &settings) != ERR_OK) {
+        session_end(s, STREAM_FULL, hub_retry_ms(h));
+        return;
+    }
     view_restart(s->view);
     h->counts.sessions_resumed++;
     if (!send_welcome(s, true)) {

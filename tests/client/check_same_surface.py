@@ -22,7 +22,7 @@ if not (data / "SOURCES.tsv").exists():
     sys.exit(77)
 MODELS = {"Fox": "gltf/khronos/Fox.glb", "CesiumMan": "gltf/khronos/CesiumMan.glb",
           "RobotExpressive": "gltf/other/RobotExpressive.glb", "Godette": "vrm/Godette_vrm_v4.vrm",
-          "mh_cmu": "psd/makehuman/mh_cmu.glb", "face": "face/facecap/facecap_plain.glb"}
+          "mh_cmu": "psd/makehuman/mh_cmu.glb", "face": "face/facecap/facecap_plain.glb", "ict": "face/ict/ict_face_arkit.glb"}
 
 
 def floats(path):
@@ -65,6 +65,11 @@ def compare(folder, url, name, model, raw):
     return off <= allowed
 
 
+def inspect(name):
+    return json.loads(subprocess.run([sinewd, "inspect", data / MODELS[name], "--json"], check=True,
+                                     capture_output=True, text=True).stdout)
+
+
 def serve(folder):
     command = [sinewd, "serve", "--data", folder / "data", "--http", "127.0.0.1:0", "--tls", "127.0.0.1:0"]
     for name, path in MODELS.items():
@@ -84,14 +89,14 @@ with tempfile.TemporaryDirectory() as name:
                 ports[m[1]] = m[2]
         urls = [f"ws://127.0.0.1:{ports['http']}", f"sinew://127.0.0.1:{ports['https']}", f"wss://127.0.0.1:{ports['https']}"]
         for name, path in MODELS.items():
-            inspected = json.loads(subprocess.run([sinewd, "inspect", data / path, "--json"], check=True,
-                                                  capture_output=True, text=True).stdout)
-            make_script(folder / "script.jsonl", inspected, 1)
+            make_script(folder / "script.jsonl", inspect(name), 1)
             for url in urls:
                 fine &= compare(folder, url, name, data / path, raw=False)
             fine &= compare(folder, urls[0], name, data / path, raw=True)
-        make_script(folder / "script.jsonl", {"clips": [0], "shapes": []}, 10)
-        fine &= compare(folder, urls[1], "Fox", data / MODELS["Fox"], raw=True)
+        print("ten seconds of applied inputs, streamed raw and offline: equal")
+        for name, url in zip(("Fox", "RobotExpressive", "mh_cmu", "ict"), urls[1:] * 2):
+            make_script(folder / "script.jsonl", inspect(name), 10)
+            fine &= compare(folder, url, name, data / MODELS[name], raw=True)
     finally:
         server.terminate()
         server.wait(30)

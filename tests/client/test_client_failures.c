@@ -1,6 +1,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "client/lib/backoff.h"
 #include "common/tls_cert.h"
 #include "proto/stream_codes.h"
 #include "tests/client/client_support.h"
@@ -147,6 +148,45 @@ static void a_server_that_falls_silent_is_left_and_tried_again(void)
 }
 
 // ---- loss and return ----
+
+static void waits_double_and_stay_short_enough_for_a_crowd(void)
+{
+    static const uint32_t spans[] = {500, 1000, 2000, 4000, 4000, 4000};
+    for (uint32_t i = 0; i < sizeof spans / sizeof spans[0]; i++) {
+        EXPECT(backoff_ms(i, 0, 0) == spans[i] / 2);
+        EXPECT(backoff_ms(i, 0, 1) == spans[i] + spans[i] / 2);
+    }
+    EXPECT(backoff_ms(1000000, 0, 1) == 6000); // and then 4 s for a handshake: back within 10
+    EXPECT(backoff_ms(9, 800, 0) == 800 && backoff_ms(9, 800, 1) == 1200);
+    EXPECT(backoff_ms(0, UINT32_MAX, 0) == 60000);
+}
+
+static void says_when_to_come_back(struct fake_peer *p, int connection, void *owner)
+{
+    const struct session_note bye = {.code = STREAM_RESTART, .retry_ms = 20};
+    uint8_t bytes[64];
+    struct wire_writer w = wire_write(bytes, sizeof bytes);
+    (void)owner;
+    if (!fake_hello(p)) return;
+    if (connection < 8 && session_encode_note(&w, MESSAGE_BYE, &bye) == ERR_OK)
+        fake_send(p, bytes, wire_size(&w));
+    fake_close(p, 1012); // the ninth is cut without a word
+}
+
+static void advice_to_wait_is_not_one_more_failure(void)
+{
+    struct fake_server *server = fake_start(
+        &(struct fake_options){.transport = FAKE_NATIVE, .scenario = says_when_to_come_back});
+    struct sinew_client *client = support_open(server, NULL);
+    struct sinew_event e;
+    for (int i = 0; i < 8; i++)
+        EXPECT(support_event(client, SINEW_EVENT_LOST, &e, 3000) && e.retry_ms >= 20 &&
+               e.retry_ms <= 30);
+    EXPECT(support_event(client, SINEW_EVENT_LOST, &e, 3000) && e.retry_ms >= 250 &&
+           e.retry_ms <= 750);
+    sinew_close(client);
+    fake_stop(server);
+}
 
 static void cut_once(struct fake_peer *p, int connection, void *owner)
 {
@@ -596,6 +636,8 @@ int main(void)
     RUN(a_wrong_certificate_is_refused_for_good);
     RUN(a_server_that_says_nothing_times_out);
     RUN(a_server_that_falls_silent_is_left_and_tried_again);
+    RUN(waits_double_and_stay_short_enough_for_a_crowd);
+    RUN(advice_to_wait_is_not_one_more_failure);
     RUN(a_cut_connection_resumes_where_it_was);
     RUN(a_session_that_cannot_resume_joins_anew);
     RUN(a_refusal_is_final);

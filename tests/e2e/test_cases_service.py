@@ -7,6 +7,7 @@ import pathlib
 import shutil
 import signal
 import socket
+import statistics
 import struct
 import subprocess
 import sys
@@ -22,6 +23,7 @@ import serve  # noqa: E402
 import wire  # noqa: E402
 
 PUP = e2e.ROOT / "tests" / "assets" / "characters" / "pup.rig.json"
+MIRA = PUP.with_name("mira.rig.json")
 LONG = bool(os.environ.get("SINEW_TEST_LONG"))
 SESSION_KB, FRAME_BUFFER_KB = 512, 512  # what one session may hold
 SMALL = {"receive_bytes": 4096}
@@ -92,23 +94,6 @@ class WithServer(unittest.TestCase):
 
 
 class Service(WithServer):
-    def run(self, result=None):
-        """Rates and deadlines on a machine that others use too: a case fails when it fails three times."""
-        for attempt in range(2):
-            trial = unittest.TestResult()
-            super().run(trial)
-            if trial.wasSuccessful() and not trial.skipped:
-                if result is not None:
-                    result.startTest(self)
-                    result.addSuccess(self)
-                    result.stopTest(self)
-                return result
-            if trial.skipped:
-                break
-            print(f"  try {attempt + 1} of {self._testMethodName}: "
-                  f"{(trial.failures + trial.errors)[0][1].strip().splitlines()[-1]}", flush=True)
-        return super().run(result)
-
     # --- Slow and stalled ------------------------------------------------------------------------
 
     def test_clients_that_never_read_hold_bounded_memory_and_nobody_back(self):
@@ -303,27 +288,25 @@ class Service(WithServer):
 
     def test_one_bad_client_costs_nineteen_good_ones_nothing(self):
         """1 bad, 19 good: the good ones lose less than 1 % of their frames by it. Time with and
-        without it alternates, since other work on the machine costs frames too."""
+        without it alternates, and medians are compared: other work on the machine costs frames too."""
         s = self.start()
-        self.load(s, 19, 40)
+        self.load(s, 19, 60)
         self.all_joined(s, 19)
         time.sleep(1.2)
         good, tried = {x["session"] for x in s.status()["session_list"]}, 0
-        for attempt in range(3):
-            lost = {False: [], True: []}
-            for bad in (False, True) * 3:
-                before, begun = s.status(), time.monotonic()
-                while time.monotonic() - begun < 1.5:
-                    if bad:
-                        self.misbehave(s, tried)
-                        tried += 1
-                    else:
-                        time.sleep(0.1)
-                lost[bad].append(self.lost_fraction(good, before, s.status()))
-            quiet, hurt = (sum(lost[k]) / 3 for k in (False, True))
-            print(f"  {tried} misdeeds; {100 * hurt:.2f} % lost, {100 * quiet:.2f} % without")
-            if hurt < quiet + 0.01:
-                break
+        lost = {False: [], True: []}
+        for bad in (False, True) * 7:
+            before, begun = s.status(), time.monotonic()
+            while time.monotonic() - begun < 1.5:
+                if bad:
+                    self.misbehave(s, tried)
+                    tried += 1
+                else:
+                    time.sleep(0.1)
+            lost[bad].append(self.lost_fraction(good, before, s.status()))
+        quiet, hurt = (statistics.median(lost[k]) for k in (False, True))
+        print(f"  {tried} misdeeds; {100 * hurt:.2f} % lost, {100 * quiet:.2f} % without")
+        self.assertGreater(tried, 7)
         self.assertLess(hurt, quiet + 0.01)
 
     def lost_fraction(self, names, before, after):
@@ -484,7 +467,7 @@ class Service(WithServer):
         crowd is back within 10 s of the next start."""
         s = self.start("--drain", 4)
         clients = [self.client(s) for _ in range(5)]
-        crowd = self.load(s, 60, 20)
+        crowd = self.load(s, 60, 60)
         self.all_joined(s, 65, 30)
         clients += [self.client(s) for _ in range(5)]
         ends = []
@@ -505,7 +488,7 @@ class Service(WithServer):
         self.assertEqual({(bye[0], code) for _, bye, code in ends}, {(3, 1012)})
         self.assertGreater(max(e[0] for e in ends) - min(e[0] for e in ends), 1, "spread")
         again = self.start(http=f"127.0.0.1:{s.http}", tls=f"127.0.0.1:{s.tls}")
-        self.all_joined(again, 60, 40)
+        self.all_joined(again, 60, 10)
         self.kill(crowd)
 
     def test_clients_of_a_server_that_was_killed_come_back(self):
@@ -518,9 +501,20 @@ class Service(WithServer):
         time.sleep(1)
         again = self.start(http=f"127.0.0.1:{s.http}", tls=f"127.0.0.1:{s.tls}")
         begun = time.monotonic()
-        self.all_joined(again, 40, 40)  # 3 s as a rule, once in a while past 10
+        self.all_joined(again, 40, 10)
         print(f"  all back after {time.monotonic() - begun:.1f} s")
         self.kill(crowd)
+
+    def test_who_comes_while_characters_load_is_served_later(self):
+        """S18: a server that has just started turns nobody away for good; bakes take their time."""
+        before = self.start()
+        before.process.kill()
+        before.process.wait()
+        crowd = self.load(before, 20, 1, character="more3")
+        more = [a for i in range(4) for a in ("--model", f"more{i}={MIRA}")]
+        self.start(*more, http=f"127.0.0.1:{before.http}", tls=f"127.0.0.1:{before.tls}")
+        figures = crowd.figures()
+        self.assertEqual((figures["joined"], figures["failed"]), (20, 0))
 
     # --- Clocks ----------------------------------------------------------------------------------
 
@@ -599,6 +593,26 @@ class Service(WithServer):
         if not e2e.SANITIZED:
             self.assertLess(held, SESSION_KB)
 
+    def test_what_an_actor_of_ones_own_costs_lies_in_its_vertices(self):
+        """Two characters, 16 bits, an actor a session: what grows with vertices is the body and its
+        frame buffers; the rest is the session's, and below 512 kB."""
+        s = self.start("--model", f"mira={MIRA}")
+        cost, vertices = {}, {}
+        for name in "pup", "mira":
+            vertices[name] = next(m["vertices"] for m in s.status()["models"] if m["name"] == name)
+            hello = {"character": name, "quality": {"bits": 16, "detail": 1, "rate_hz": 30}}
+            self.client(s, hello).watch(0.5)  # what is made once
+            before = s.resident_kb()
+            for i in range(20):
+                self.client(s, hello, (wire.WebSocket, wire.Tls)[i % 2]).watch(0.1)
+            cost[name] = (s.resident_kb() - before) / 20
+        a_vertex = (cost["mira"] - cost["pup"]) / (vertices["mira"] - vertices["pup"])
+        rest = cost["pup"] - a_vertex * vertices["pup"]
+        print("  " + ", ".join(f"{n} {cost[n]:.0f} kB ({vertices[n]} vertices)" for n in cost)
+              + f": {1024 * a_vertex:.0f} bytes a vertex, {rest:.0f} kB a session")
+        if not e2e.SANITIZED:
+            self.assertLess(rest, SESSION_KB)
+
 
 class OverANetwork(WithServer):
     """Between two network namespaces, over a path that delays, loses or falls silent."""
@@ -648,12 +662,9 @@ class OverANetwork(WithServer):
               f"{sorted(ages)[len(ages) // 2]:.0f} ms, p99 {p99:.0f} ms, mean {first:.0f} then {last:.0f}")
         self.assertLess(sorted(sizes)[len(sizes) * 9 // 10], 12_000)
         self.assertGreater(len(ages), 20 * 20)
-        # The requirement is 180 ms; 250 to 275 ms were seen, so it is asserted only in the long run
-        # until it is met. A retransmission timeout (200 ms at least) after a lost tail is suspected.
-        if LONG:
+        # A lost segment costs a round trip or two; what is above that is a queue, and there is none.
+        if not e2e.SANITIZED:
             self.assertLess(p99, 180)
-        elif p99 >= 180:
-            print("  NOT MET: p99 is to be below 180 ms")
         self.assertLess(last, first * 1.5 + 20)
 
     def ages(self, c, seconds):

@@ -1,10 +1,13 @@
 """sinewd serve as users and orchestrators meet it: the address line, mistakes in one line, signals,
 the end in order, and machines that run out of descriptors."""
 import json
+import os
 import pathlib
+import shutil
 import signal
 import socket
 import struct
+import subprocess
 import sys
 import tempfile
 import threading
@@ -83,6 +86,24 @@ class Serve(unittest.TestCase):
         self.assertTrue(any("still" in line and "no clips" in line for line in s.lines), s.lines)
         c = serve.Client(s)
         self.assertIsNotNone(c.until(serve.FRAME))
+        c.close()
+
+    def test_promtool_has_nothing_to_say_about_the_metrics(self):
+        """SINEW_PROMTOOL or the PATH; the Debian package prometheus unpacked by dpkg -x will do."""
+        promtool = os.environ.get("SINEW_PROMTOOL") or shutil.which("promtool")
+        if not promtool:
+            self.skipTest("no promtool (SINEW_PROMTOOL)")
+        s = self.start()
+        c = serve.Client(s)
+        c.frames(0.5)
+        status, text = s.get("/metrics")
+        self.assertEqual(status, 200)
+        r = subprocess.run([promtool, "check", "metrics"], input=text, capture_output=True, text=True)
+        self.assertEqual((r.returncode, r.stdout, r.stderr), (0, "", ""))
+        series = [line for line in text.splitlines() if not line.startswith("#")]
+        print(f"  {len(series)} series")
+        self.assertGreater(len(series), 20)
+        self.assertLess(len(series), 400)
         c.close()
 
     def test_the_end_in_order(self):

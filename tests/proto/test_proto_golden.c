@@ -55,7 +55,8 @@ static enum err note_again(uint8_t type, const uint8_t *p, size_t n, struct wire
 static enum err catalogue_sample(uint8_t type, struct wire_writer *w)
 {
     (void)type;
-    static const char json[] = "{\"clips\":[\"Walk\",\"Run\"],\"shapes\":[\"eyeBlinkLeft\"]}";
+    static const char json[] = "{\"clips\":[\"Walk\",\"Run\"],\"clip_seconds\":[1.25,0.8],"
+                               "\"shapes\":[\"eyeBlinkLeft\"]}";
     const struct session_catalogue in = {9, json, sizeof json - 1};
     return session_encode_catalogue(w, &in);
 }

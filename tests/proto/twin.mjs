@@ -74,7 +74,7 @@ for (const [name, decode] of Object.entries(received)) {
 expect('welcome', values.welcome.actor === 9 && values.welcome.tick === 123456789 && values.welcome.bindings.move[0] === 'KeyW');
 expect('notice', values.notice.code === 3 && values.notice.text === 'back soon — bis gleich');
 expect('actor', values.actor.own && values.actor.character === 'Fox');
-expect('catalogue', values.catalogue.names.clips[1] === 'Run');
+expect('catalogue', values.catalogue.names.clips[1] === 'Run' && values.catalogue.clipSeconds[0] === 1.25);
 expect('frame', values.frame.tick === 123456800 && values.frame.anchor === 40 && values.frame.payload.length === 8);
 expect('applied', values.applied.entries[1].sequence === 15 && values.applied.entries[0].tick === 123456790);
 expect('appearance', values.appearance.materials[1].name === 'fur' && values.appearance.materials[0].textures[0].sizeBytes === 4321);

@@ -141,14 +141,16 @@ static void appearance_names_the_textures_that_can_be_asked_for(void)
 static void the_catalogue_lists_what_inputs_may_name(void)
 {
     struct role *r = build(PLAY_SAMPLE, "sample");
-    static const char *const words[] = {"\"clips\":[\"bend\"]", "\"shapes\":[\"wide\"]",
-                                        "\"joints\":[",         "\"parameters\":[]",
-                                        "\"roots\":[]",         "\"actions\":[]"};
+    static const char *const words[] = {
+        "\"clips\":[\"bend\"]", "\"clip_seconds\":[", "\"shapes\":[\"wide\"]", "\"joints\":[",
+        "\"parameters\":[]",    "\"roots\":[]",       "\"actions\":[]"};
     char text[1024] = {0};
     EXPECT(r->catalogue_bytes < sizeof text);
     memcpy(text, r->catalogue_json, r->catalogue_bytes);
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
         EXPECT(strstr(text, words[i]) != NULL);
+    EXPECT(fabs(strtod(strstr(text, "\"clip_seconds\":[") + 16, NULL) -
+                (double)r->model->clips[0].duration_s) < 1e-6);
     EXPECT(r->default_clip == 0 && !r->still);
     role_unref(r);
     r = build(PLAY_PUP, "pup");

@@ -151,6 +151,39 @@ static void several_see_each_other_in_one_scene(void)
     world_close(&w);
 }
 
+static bool is_open(void *ctx)
+{
+    const struct client *c = ctx;
+    return c->open;
+}
+
+static void who_comes_before_the_characters_keeps_its_ticket(void)
+{
+    static struct world w;
+    static struct client c;
+    struct hello hello = {.character = "later"}, here = {0};
+    const struct auth_identity who = {.scopes = AUTH_VIEW, .name = "someone"};
+    EXPECT(world_open(&w, NULL, NULL));
+    EXPECT(hub_issue_ticket(serve_hub(w.serve), &who, hello.ticket));
+    hub_set_loading(serve_hub(w.serve), true);
+    for (int loaded = 0; loaded < 2; loaded++) {
+        EXPECT(client_open(&c, CLIENT_NATIVE, world_port(&w, CLIENT_NATIVE)));
+        world_add(&w, &c);
+        EXPECT(world_until(&w, is_open, &c, 3000));
+        client_hello(&c, &hello);
+        EXPECT(world_wait_end(&w, &c, 3000));
+        EXPECT(c.got_bye && c.bye.code == (loaded ? STREAM_NO_SUCH_CHARACTER : STREAM_RESTART));
+        EXPECT((c.bye.retry_ms > 0) == !loaded);
+        world_remove(&w, &c);
+        if (!loaded) { // what is there already is served meanwhile
+            EXPECT(world_join(&w, &c, CLIENT_NATIVE, &here, 1));
+            world_remove(&w, &c);
+        }
+        hub_set_loading(serve_hub(w.serve), false);
+    }
+    world_close(&w);
+}
+
 static void wrong_input_is_answered_and_harmless(void)
 {
     static struct world w;
@@ -178,6 +211,7 @@ int main(void)
     RUN(real_characters_stream_the_same_surface);
     RUN(settings_change_rate_and_bits);
     RUN(several_see_each_other_in_one_scene);
+    RUN(who_comes_before_the_characters_keeps_its_ticket);
     RUN(wrong_input_is_answered_and_harmless);
     TESTING_MAIN_END;
 }

@@ -85,6 +85,21 @@ static void never_below_the_least_rate(void)
     EXPECT_NEAR(b.pace.hz, PACE_HZ_MIN, 0.01);
 }
 
+static void what_a_surface_blocks_is_no_slow_link(void)
+{
+    struct bench b = {.now_ns = 1};
+    pace_init(&b.pace, 60, 0, b.now_ns);
+    for (int forgiven = 1; forgiven >= 0; forgiven--) {
+        for (int i = 0; i < 3 * TICK_HZ; i++) { // long, and again and again
+            b.now_ns += 1000000000u / TICK_HZ;
+            if (forgiven) pace_forgive(&b.pace);
+            (void)pace_due(&b.pace, 1.0 / TICK_HZ, i % 16 == 0);
+            (void)pace_step(&b.pace, b.now_ns);
+        }
+        EXPECT(forgiven ? b.pace.hz == 60 : b.pace.hz < 20);
+    }
+}
+
 int main(void)
 {
     RUN(a_link_without_limits_gets_what_was_asked_for);
@@ -92,5 +107,6 @@ int main(void)
     RUN(the_rate_is_back_within_ten_seconds);
     RUN(a_queue_on_the_path_lowers_the_rate_too);
     RUN(never_below_the_least_rate);
+    RUN(what_a_surface_blocks_is_no_slow_link);
     TESTING_MAIN_END;
 }

@@ -440,8 +440,8 @@ SINEW_API int sinew_send_sensor(struct sinew_client *client, const struct sinew_
 /* The control bindings that the server sent at join: JSON, NUL-ended, or NULL. Valid until the
  * next sinew_update. Owner thread only. */
 SINEW_API const char *sinew_bindings(struct sinew_client *client);
-/* The catalogue: {"clips", "joints", "shapes", "parameters", "roots", "actions"}. The same rules.
- */
+/* The catalogue: {"clips", "joints", "shapes", "parameters", "roots", "actions"}, and
+ * "clip_seconds": how long each of "clips" is. The same rules. */
 SINEW_API const char *sinew_catalogue(struct sinew_client *client);
 
 /* ---- Figures ------------------------------------------------------------------------------- */

@@ -78,7 +78,7 @@ export const browserWorld: World = {
   open: (url) => new WebSocket(url, 'sinew.v1') as unknown as SocketLike,
 };
 
-const HELLO_PATIENCE_MS = 8000, WATCH_MS = 250, PING_MS = 1000, BACKOFF_MS = [500, 10000] as const;
+const HELLO_PATIENCE_MS = 8000, WATCH_MS = 250, PING_MS = 1000, BACKOFF_MS = [500, 4000] as const;
 const RESYNC_GAP_US = 250000; // four a second
 const CAPABILITIES = ['zstd', 'lod', 'textures', 'resume'];
 
@@ -270,7 +270,7 @@ export class SinewClient extends Emitter<ClientEvents> {
     const [first, most] = BACKOFF_MS;
     const expired = end.code === Code.RESUME_EXPIRED && this.attempts === 0;
     const base = expired ? 50 : this.endRetryMs || Math.min(most, first * 2 ** this.attempts);
-    this.attempts++;
+    if (!this.endRetryMs) this.attempts++; // advice to wait is not one more failure
     const retryMs = Math.round(base * (0.5 + this.world.random()));
     this.counters.reconnects++;
     this.retry = this.world.after(retryMs, () => this.connect());

@@ -121,15 +121,23 @@ export function decodeGone(payload: Uint8Array): { scene: number; actor: number 
 }
 
 /** The names that the own actor takes: clips, joints, shapes, parameters, roots, actions. */
-export interface Catalogue { actor: number; names: Record<string, string[]>; }
+export interface Catalogue {
+  actor: number; names: Record<string, string[]>;
+  clipSeconds: number[]; // one each of names.clips; empty when the server does not say
+}
 
 export function decodeCatalogue(payload: Uint8Array): Catalogue {
-  const r = new Reader(payload), actor = r.u32(), json = parseJson(r.take(r.u32()));
+  const r = new Reader(payload), actor = r.u32();
+  const json = (parseJson(r.take(r.u32())) ?? {}) as Record<string, unknown>;
   const names: Record<string, string[]> = {};
-  for (const [key, value] of Object.entries(json ?? {})) {
+  for (const [key, value] of Object.entries(json)) {
     if (Array.isArray(value)) names[key] = value.filter((x): x is string => typeof x === 'string');
   }
-  return { actor, names };
+  const seconds = json.clip_seconds;
+  const clipSeconds = Array.isArray(seconds) ? seconds.filter((x): x is number => typeof x === 'number' && x >= 0) : [];
+  if (clipSeconds.length !== (names.clips?.length ?? 0)) clipSeconds.length = 0;
+  delete names.clip_seconds;
+  return { actor, names, clipSeconds };
 }
 
 export interface AckEntry { actor: number; frame: number; receiveTime: number; renderTime: number; }

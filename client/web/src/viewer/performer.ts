@@ -29,6 +29,7 @@ export class Performer {
   readonly meshes = new Map<number, SinewMesh>();
   state: StateChange = { state: 'idle' };
   clips: string[] = [];
+  private clipSeconds = new Map<string, number>();
   shapes: string[] = [];
   readonly weights = new Map<string, number>(); // of shapes that someone has moved
   vertexCount = 0;
@@ -50,7 +51,7 @@ export class Performer {
   get own(): SinewMesh | undefined { return this.meshes.get(this.client.actor); }
 
   play(clip: string): void {
-    this.player.start(clip);
+    this.player.start(clip, this.clipSeconds.get(clip) ?? Infinity);
     this.options.onChange();
   }
 
@@ -64,7 +65,7 @@ export class Performer {
     const time = this.player.step(seconds);
     if (time !== null && nowMs - this.lastPose >= POSE_GAP_MS && this.client.state === 'open') {
       this.lastPose = nowMs;
-      this.player.noteSent(this.client.pose({ clip: this.player.clip!, time_s: time }));
+      this.client.pose({ clip: this.player.clip!, time_s: time });
     }
     if (this.moved.size && this.client.state === 'open') { // a slider gives more events than there are frames
       this.client.face(Object.fromEntries([...this.moved].map((name) => [name, this.weights.get(name)!])));
@@ -108,8 +109,9 @@ export class Performer {
     });
     c.on('notice', o.onNote);
     c.on('error', o.onNote);
-    c.on('catalogue', ({ names }) => {
+    c.on('catalogue', ({ names, clipSeconds }) => {
       this.clips = names.clips ?? [];
+      this.clipSeconds = new Map(this.clips.map((clip, i) => [clip, clipSeconds[i] ?? Infinity]));
       this.shapes = names.shapes ?? [];
       o.onChange();
     });
@@ -149,7 +151,6 @@ export class Performer {
   private take(frame: SurfaceFrame): void {
     if (frame.actor === this.client.actor) {
       this.meter.arrived(frame);
-      this.player.noteFrame(frame.inputSequence, frame.positions);
     }
     const mesh = this.meshes.get(frame.actor);
     if (!mesh) return this.client.recycle(frame);
