@@ -265,12 +265,12 @@ export class SinewClient extends Emitter<ClientEvents> {
   }
 
   private ended(end: End): void {
+    const expired = end.code === Code.RESUME_EXPIRED && this.resume !== null; // once: join anew at once
     if (end.code === Code.RESUME_EXPIRED || end.code === Code.VERSION_GONE) this.resume = null;
     if (!end.back) return this.change({ state: 'closed', end });
     const [first, most] = BACKOFF_MS;
-    const expired = end.code === Code.RESUME_EXPIRED && this.attempts === 0;
     const base = expired ? 50 : this.endRetryMs || Math.min(most, first * 2 ** this.attempts);
-    if (!this.endRetryMs) this.attempts++; // advice to wait is not one more failure
+    if (!this.endRetryMs && !expired) this.attempts++; // advice to wait is not one more failure
     const retryMs = Math.round(base * (0.5 + this.world.random()));
     this.counters.reconnects++;
     this.retry = this.world.after(retryMs, () => this.connect());
