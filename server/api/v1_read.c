@@ -5,8 +5,8 @@
 #include "common/check.h"
 #include "server/api/describe.h"
 #include "server/api/errand.h"
-#include "server/bake/surface_out.h"
 #include "server/api/v1.h"
+#include "server/bake/surface_out.h"
 #include "server/net/chunk.h"
 
 // Reading: lists, states, surfaces.

@@ -8,6 +8,8 @@
 // The examples' deltas in base space: D = Av(Pi)^-1 (Y - X).
 
 static const double SINGULAR_LIMIT = 0.25; // of Lv B^-1: below it Av is the vertex's R H
+// Of the box diagonal: where the base surface went, every example follows back.
+static const double FOLLOW_THRESHOLD = 1e-8;
 static const double KEEP_THRESHOLD = 2e-6; // of the posed box's diagonal, in pose space
 
 // One pose of the model, ready to be asked for surfaces and pose transforms.
@@ -353,7 +355,7 @@ enum err driver_delta_follow(struct driver_bake *k, struct example_plan *e, cons
         apply3(inverse, carried, back);
         for (size_t r = 0; r < 3; r++)
             dense[v][r] -= back[r];
-        has[v] = length3(dense[v]) > KEEP_THRESHOLD * k->diagonal;
+        has[v] = length3(dense[v]) > FOLLOW_THRESHOLD * k->diagonal;
     }
     arena_destroy(&p.arena);
     return take_set(k, dense, has, &e->d);

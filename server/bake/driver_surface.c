@@ -127,7 +127,42 @@ static enum err read_obj(struct driver_bake *k, const struct example_plan *e, ch
 
 // ---- GLB: its own rest surface, evaluated as ours is
 
-static bool same_triangles(const struct model *a, const struct model *b)
+struct corners { // of one triangle, ascending: a tool may turn it, a node may mirror it
+    uint32_t vertices[3];
+};
+
+static int corners_order(const void *a, const void *b)
+{
+    const struct corners *x = a, *y = b;
+    for (int i = 0; i < 3; i++)
+        if (x->vertices[i] != y->vertices[i]) return x->vertices[i] < y->vertices[i] ? -1 : 1;
+    return 0;
+}
+
+static void swap_if_more(uint32_t *a, uint32_t *b)
+{
+    uint32_t kept = *a;
+    if (*a <= *b) return;
+    *a = *b;
+    *b = kept;
+}
+
+static struct corners *list_corners(struct driver_bake *k, const struct model *m)
+{
+    struct corners *list = DRIVERS_ARRAY(k, struct corners, m->indices_count / 3);
+    for (size_t i = 0; list && i + 2 < m->indices_count; i += 3) {
+        uint32_t *v = list[i / 3].vertices;
+        memcpy(v, m->indices + i, 3 * sizeof *v);
+        swap_if_more(&v[0], &v[1]);
+        swap_if_more(&v[1], &v[2]);
+        swap_if_more(&v[0], &v[1]);
+    }
+    if (list) qsort(list, m->indices_count / 3, sizeof *list, corners_order);
+    return list;
+}
+
+// The same parts of the same triangles, in whatever order.
+static bool same_triangles(struct driver_bake *k, const struct model *a, const struct model *b)
 {
     if (a->parts_count != b->parts_count || a->indices_count != b->indices_count) return false;
     for (size_t i = 0; i < a->parts_count; i++)
@@ -135,15 +170,8 @@ static bool same_triangles(const struct model *a, const struct model *b)
             a->parts[i].vertex_count != b->parts[i].vertex_count ||
             a->parts[i].index_count != b->parts[i].index_count)
             return false;
-    for (size_t i = 0; i < a->indices_count; i += 3) { // either way round: nodes may mirror
-        const uint32_t *x = a->indices + i, *y = b->indices + i;
-        bool same = x[0] == y[0] && x[1] == y[1] && x[2] == y[2];
-        bool turned = x[0] == y[0] && x[1] == y[2] && x[2] == y[1];
-        bool mirrored = (x[0] == y[1] && x[1] == y[0] && x[2] == y[2]) ||
-                        (x[0] == y[2] && x[1] == y[1] && x[2] == y[0]);
-        if (!same && !turned && !mirrored) return false;
-    }
-    return true;
+    struct corners *x = list_corners(k, a), *y = list_corners(k, b);
+    return x && y && memcmp(x, y, a->indices_count / 3 * sizeof *x) == 0;
 }
 
 static enum err evaluate_rest(struct driver_bake *k, const struct example_plan *e,
@@ -152,7 +180,7 @@ static enum err evaluate_rest(struct driver_bake *k, const struct example_plan *
     struct arena arena, scratch;
     enum err err = count_is(k, e, model_vertex_count(m), model_vertex_count(&k->b->model));
     if (err != ERR_OK) return err;
-    if (!same_triangles(m, &k->b->model))
+    if (!same_triangles(k, m, &k->b->model))
         return wrong(k, e, "the file has other triangles: it must keep the topology");
     size_t block_bytes = m->blocks_count * sizeof(struct surface_block);
     size_t vertices = model_vertex_count(m);

@@ -46,6 +46,14 @@ class Modeller:
         self.connection = None
         self.grant = self.fence = None
 
+    def __del__(self):
+        self.close()
+
+    def close(self):
+        if self.connection:
+            self.connection.close()
+        self.connection = None
+
     def ask(self, method, path, body=None, **headers):
         head = {k.replace("_", "-"): v for k, v in headers.items() if v is not None}
         if self.token:
@@ -91,6 +99,16 @@ class Modeller:
         body = b"".join(struct.pack("<Ifff", v, *d) for v, d in sorted(deltas.items()))
         return self.ask("PATCH", self.item(model, item, "/surface"), body,
                         Content_Type="application/vnd.sinew.deltas", If_Match=etag, **{**self.held(), **headers})
+
+    def upload(self, body):
+        r = self.ask("POST", "/v1/uploads", Upload_Length=str(len(body)), Tus_Resumable="1.0.0")
+        assert r.status == 201, r.body
+        where = r.headers["Location"]
+        for at in range(0, len(body), 1 << 20):
+            r = self.ask("PATCH", where, body[at:at + (1 << 20)], Upload_Offset=str(at), Tus_Resumable="1.0.0",
+                         Content_Type="application/offset+octet-stream")
+            assert r.status == 204, r.body
+        return where.rsplit("/", 1)[1]
 
     def head(self, model):
         return self.ask("GET", f"/v1/models/{model}").etag

@@ -1,0 +1,267 @@
+// Nobody in who should not be: every row of the router's own list, asked without proof and with
+// every kind of wrong one. A new route is in the list, so it is asked too.
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "server/api/api.h"
+#include "server/store/store.h"
+#include "server/stream/auth.h"
+#include "server/stream/secret.h"
+#include "tests/stream/world.h"
+#include "tests/testing.h"
+
+int testing_failures;
+
+enum token_kind {
+    VIEWER,
+    MODELLER,
+    ADMIN,
+    OPS,
+    ELSEWHERE_VIEWER, // good, but of another model
+    ELSEWHERE_MODELLER,
+    ELSEWHERE_ADMIN,
+    EXPIRED,
+    REVOKED,
+    TOKENS
+};
+static char tokens[TOKENS][SECRET_TEXT_BYTES];
+static struct world w;
+static char answer[64 * 1024];
+
+static void add(const char *folder, enum token_kind kind, const char *scope, const char *models,
+                int64_t expires_ms)
+{
+    struct store_token t = {.expires_ms = expires_ms};
+    struct fault fault = {0};
+    snprintf(t.name, sizeof t.name, "token-%d", (int)kind);
+    snprintf(t.scope, sizeof t.scope, "%s", scope);
+    snprintf(t.models, sizeof t.models, "%s", models);
+    EXPECT(secret_make(tokens[kind]));
+    secret_hash(tokens[kind], t.hash);
+    EXPECT(store_token_add(folder, &t, &fault) == ERR_OK);
+    if (fault.line[0]) printf("  %s\n", fault.line);
+}
+
+static void tune(struct config *c)
+{
+    struct fault fault = {0};
+    size_t count = 0;
+    int64_t past = (int64_t)(clock_wall_ns() / 1000000u) - 1000;
+    EXPECT(config_make_folder(c->data, &fault) == ERR_OK);
+    add(c->data, VIEWER, "viewer", "", 0);
+    add(c->data, MODELLER, "modeller", "bar", 0);
+    add(c->data, ADMIN, "admin", "", 0);
+    add(c->data, OPS, "ops", "", 0);
+    add(c->data, ELSEWHERE_VIEWER, "viewer", "other", 0);
+    add(c->data, ELSEWHERE_MODELLER, "modeller", "other\nthird", 0);
+    add(c->data, ELSEWHERE_ADMIN, "admin", "other", 0);
+    add(c->data, EXPIRED, "admin", "", past);
+    add(c->data, REVOKED, "admin", "", 0);
+    char name[16];
+    snprintf(name, sizeof name, "token-%d", REVOKED);
+    EXPECT(store_token_revoke(c->data, 0, name, &count, &fault) == ERR_OK && count == 1);
+}
+
+static int ask(const char *method, const char *path, const char *token, const char *body)
+{
+    char request[2048], proof[128] = "";
+    struct sockaddr_in to = {.sin_family = AF_INET,
+                             .sin_port = htons(serve_port(w.serve, SERVE_HTTP)),
+                             .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    int fd = socket(AF_INET, SOCK_STREAM, 0), status = 0;
+    size_t used = 0;
+    bool over = false;
+    if (token) snprintf(proof, sizeof proof, "Authorization: Bearer %s\r\n", token);
+    EXPECT(connect(fd, (struct sockaddr *)&to, sizeof to) == 0);
+    EXPECT(fcntl(fd, F_SETFL, O_NONBLOCK) == 0);
+    int n = snprintf(request, sizeof request,
+                     "%s %s HTTP/1.1\r\nHost: localhost\r\n%sContent-Length: %zu\r\n"
+                     "Connection: close\r\n\r\n%s",
+                     method, path, proof, strlen(body), body);
+    EXPECT(send(fd, request, (size_t)n, MSG_NOSIGNAL) == n);
+    for (int i = 0; i < 5000 && !over; i++) {
+        world_run(&w, 1);
+        ssize_t got = recv(fd, answer + used, sizeof answer - 1 - used, 0);
+        if (got > 0) used += (size_t)got;
+        over = got == 0;
+    }
+    answer[used] = '\0';
+    close(fd);
+    EXPECT(over);
+    return sscanf(answer, "HTTP/1.1 %d", &status) == 1 ? status : 0;
+}
+
+// A path that fits the pattern; what it names need not be there.
+static void fill(const char *pattern, char *out, size_t out_bytes)
+{
+    size_t at = 0;
+    for (const char *p = pattern; *p && at + 8 < out_bytes;) {
+        if (*p != '{') {
+            out[at++] = *p++;
+            continue;
+        }
+        const char *value = strncmp(p, "{model}", 7) == 0 ? "bar" : "1";
+        at += (size_t)snprintf(out + at, out_bytes - at, "%s", value);
+        p = strchr(p, '}') + 1;
+    }
+    out[at] = '\0';
+}
+
+static const char *method_name(enum http_method m)
+{
+    static const char *const names[] = {[HTTP_METHOD_GET] = "GET",
+                                        [HTTP_METHOD_POST] = "POST",
+                                        [HTTP_METHOD_PUT] = "PUT",
+                                        [HTTP_METHOD_PATCH] = "PATCH",
+                                        [HTTP_METHOD_DELETE] = "DELETE"};
+    return names[m];
+}
+
+static enum token_kind too_little(uint32_t scope)
+{
+    return scope == AUTH_VIEW    ? OPS
+           : scope == AUTH_MODEL ? VIEWER
+           : scope == AUTH_ADMIN ? MODELLER
+                                 : ADMIN;
+}
+
+static enum token_kind elsewhere(uint32_t scope)
+{
+    return scope == AUTH_VIEW    ? ELSEWHERE_VIEWER
+           : scope == AUTH_MODEL ? ELSEWHERE_MODELLER
+                                 : ELSEWHERE_ADMIN;
+}
+
+static enum token_kind enough(uint32_t scope)
+{
+    return scope == AUTH_VIEW    ? VIEWER
+           : scope == AUTH_MODEL ? MODELLER
+           : scope == AUTH_ADMIN ? ADMIN
+                                 : OPS;
+}
+
+static void expect(int got, int want, const char *method, const char *path, const char *what)
+{
+    if (got != want) printf("  %s %s with %s: %d, not %d\n", method, path, what, got, want);
+    EXPECT(got == want);
+}
+
+static void every_route_refuses_every_wrong_proof(void)
+{
+    size_t count = 0, closed = 0, of_model = 0;
+    EXPECT(world_open(&w, NULL, tune));
+    const struct http_route *routes = api_routes(serve_api(w.serve), &count);
+    EXPECT(count >= 40);
+    for (size_t i = 0; i < count; i++) {
+        const struct http_route *r = &routes[i];
+        char path[256], query[300];
+        const char *method = method_name(r->method);
+        fill(r->pattern, path, sizeof path);
+        snprintf(query, sizeof query, "%s?token=%s", path, tokens[ADMIN]);
+        expect(ask(method, query, NULL, ""), 400, method, query, "a token in the URL");
+        EXPECT(strstr(answer, "/problems/token-in-query"));
+        if (r->scope == 0 || r->open_on & HTTP_ON_LOOPBACK) {
+            // What is open is what the contract says, and nothing of the modellers'.
+            bool known =
+                strncmp(r->pattern, "/v1/", 4) != 0 || strcmp(r->pattern, "/v1/characters") == 0 ||
+                strcmp(r->pattern, "/v1/sessions") == 0 || strcmp(r->pattern, "/v1/stream") == 0;
+            if (!known) printf("  open: %s %s\n", method, r->pattern);
+            EXPECT(known);
+            continue;
+        }
+        closed++;
+        expect(ask(method, path, NULL, ""), 401, method, path, "nothing");
+        expect(ask(method, path, tokens[too_little(r->scope)], ""), 403, method, path,
+               "too small a scope");
+        if (strstr(r->pattern, "{model}")) {
+            of_model++;
+            expect(ask(method, path, tokens[elsewhere(r->scope)], ""), 403, method, path,
+                   "another model's");
+        }
+        int status = ask(method, path, tokens[enough(r->scope)], "");
+        if (status == 401 || status == 403 || status >= 500)
+            printf("  %s %s with a good token: %d\n%s\n", method, path, status, answer);
+        EXPECT(status != 401 && status != 403 && status < 500);
+    }
+    printf("  %zu routes, %zu of them closed, %zu of a model\n", count, closed, of_model);
+    EXPECT(closed >= 30 && of_model >= 25);
+    world_close(&w);
+    // Tokens that are not good count against the address: a fresh server for each few of them.
+    for (size_t i = 0; i < count; i++) {
+        EXPECT(world_open(&w, NULL, tune));
+        routes = api_routes(serve_api(w.serve), &count);
+        for (size_t end = i + 3; i < end && i < count; i++) {
+            const struct http_route *r = &routes[i];
+            char path[256];
+            const char *method = method_name(r->method);
+            if (r->scope == 0 || r->open_on & HTTP_ON_LOOPBACK) continue;
+            fill(r->pattern, path, sizeof path);
+            expect(ask(method, path, tokens[EXPIRED], ""), 401, method, path, "one that ran out");
+            expect(ask(method, path, tokens[REVOKED], ""), 401, method, path, "a revoked one");
+            expect(ask(method, path, "notatoken", ""), 401, method, path, "garbage");
+        }
+        i--;
+        world_close(&w);
+    }
+}
+
+static void guessing_is_slowed_down(void)
+{
+    EXPECT(world_open(&w, NULL, tune));
+    char guess[64];
+    int last = 0, tries = 0;
+    for (; tries < 20 && last != 429; tries++) {
+        snprintf(guess, sizeof guess, "guess%038d", tries);
+        last = ask("GET", "/v1/models", guess, "");
+    }
+    printf("  429 after %d guesses\n", tries);
+    EXPECT(last == 429 && tries >= 10 && tries <= 12);
+    EXPECT(strstr(answer, "Retry-After"));
+    world_close(&w);
+}
+
+static void bodies_and_paths_are_measured_before_anything_is_done(void)
+{
+    static const struct {
+        const char *method, *path, *body;
+        int status;
+    } rows[] = {
+        {"GET", "/v1/models/%2e%2e/examples", "", 400},
+        {"GET", "/v1/models/bar/../../etc", "", 400},
+        {"GET", "/v1/models/bar%2Fx", "", 400},
+        {"GET", "/v1/models/bar%00", "", 400},
+        {"GET", "/v1/models/%ff", "", 400},
+        {"GET", "/v1/models/none", "", 403}, // what a token is not granted, it cannot look for
+        {"GET", "/v1/models/bar/versions/0", "", 404},
+        {"GET", "/v1/models/bar/versions/-1", "", 404},
+        {"GET", "/v1/models/bar/versions/99999999999999999999", "", 404},
+        {"GET", "/v1/models/bar/base/surface?format=exe", "", 400},
+        {"POST", "/v1/models/bar/base/edit", "{", 400},
+        {"POST", "/v1/models/bar/base/edit", "[1]", 400},
+        {"POST", "/v1/models/bar/base/edit", "{\"force\": true}", 403},
+        {"PUT", "/v1/models/bar/base/surface", "x", 428},
+        {"POST", "/v1/models/bar/base/publish", "{}", 428},
+        {"POST", "/v1/models/bar/versions/1/restore", "{}", 428},
+        {"POST", "/v1/models/bar/examples", "{\"driver\": \"d\", \"name\": \"n\"}", 422},
+        {"PATCH", "/v1/uploads/1", "x", 404},
+        {"POST", "/v1/uploads", "", 400},
+        {"TRACE", "/v1/models", "", 405},
+    };
+    EXPECT(world_open(&w, NULL, tune));
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        expect(ask(rows[i].method, rows[i].path, tokens[MODELLER], rows[i].body), rows[i].status,
+               rows[i].method, rows[i].path, rows[i].body);
+    world_close(&w);
+}
+
+int main(void)
+{
+    RUN(every_route_refuses_every_wrong_proof);
+    RUN(guessing_is_slowed_down);
+    RUN(bodies_and_paths_are_measured_before_anything_is_done);
+    TESTING_MAIN_END;
+}
