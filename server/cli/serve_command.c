@@ -85,6 +85,11 @@ static void print_addresses(const struct run *r)
         if (serve_pin(r->serve, pin, sizeof pin)) (void)printf("  certificate SHA-256 %s\n", pin);
     }
     if (admin) print_url("http", r->config.admin.host, admin);
+    char program[1024] = "sinewd";
+    size_t n = sizeof program;
+    if (uv_exepath(program, &n) != 0) (void)snprintf(program, sizeof program, "sinewd");
+    (void)printf("  a modeller's token: %s token add --data %s --name NAME --scope modeller\n", program,
+                 r->config.data);
 }
 
 static void on_ready(void *owner)
