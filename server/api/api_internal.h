@@ -16,6 +16,8 @@ struct api {
     struct http_server *http;
     uint64_t started_ns, started_wall_ns;
     bool stopping;
+    int64_t tidied_ms;
+    uint64_t edits[2];    // committed, and not
     struct errand *keyed; // requests with an Idempotency-Key that are at work
     struct api_bucket buckets[API_BUCKETS];
 };

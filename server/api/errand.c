@@ -134,6 +134,47 @@ static bool find_model(struct errand *e, struct http_exchange *x)
     return false;
 }
 
+static void on_tidied(struct store_job *job)
+{
+    free(job);
+}
+
+static void drop_kept(struct library *l, uint32_t part, const char *id)
+{
+    struct store_commit *c = calloc(1, sizeof *c);
+    if (!c) return; // the next one does it
+    c->parts = part;
+    (void)snprintf(part == STORE_GRANT_END ? c->grant.id : c->upload.id, STORE_ID_BYTES, "%s", id);
+    c->job.done = on_tidied;
+    store_commit(l->store, c);
+}
+
+// What has run out: a draft leaves the memory with its grant, and the disk a day later; its maker
+// may ask for the grant again until then. Uploads end.
+static void tidy(struct api *a)
+{
+    const int64_t day_ms = 24 * 3600 * (int64_t)1000;
+    struct library *l = a->options.library;
+    int64_t now = errand_now_ms();
+    if (now - a->tidied_ms < 1000) return;
+    a->tidied_ms = now;
+    for (struct library_grant *g = l->grants, *next; g; g = next) {
+        next = g->next;
+        if (g->busy || g->row.expires_ms > now) continue;
+        library_draft_unload(l, g);
+        if (g->row.expires_ms + day_ms > now) continue;
+        drop_kept(l, STORE_GRANT_END, g->row.id);
+        library_grant_end(l, g);
+    }
+    for (size_t i = l->upload_count; i-- > 0;) {
+        char id[STORE_ID_BYTES];
+        if (l->uploads[i].expires_ms > now) continue;
+        memcpy(id, l->uploads[i].id, sizeof id);
+        drop_kept(l, STORE_UPLOAD_END, id);
+        library_upload_end(l, id);
+    }
+}
+
 struct errand *errand_begin(struct http_exchange *x, struct api *a)
 {
     const struct auth_identity *who = http_exchange_data(x);
@@ -145,6 +186,7 @@ struct errand *errand_begin(struct http_exchange *x, struct api *a)
                             "At most 100 a second for one token.");
         return NULL;
     }
+    if (!a->stopping) tidy(a);
     struct errand *e = calloc(1, sizeof *e);
     if (!e) {
         http_answer_problem(x, 503, "no-memory", "Out of memory", "Try again later.");
@@ -311,6 +353,7 @@ static void refuse_commit(struct errand *e, const struct store_job *job)
 static void on_commit(struct store_job *job)
 {
     struct errand *e = job->owner;
+    e->api->edits[job->result == ERR_OK ? 0 : 1]++;
     if (job->result == ERR_OK) {
         if (e->apply) e->apply(e);
         errand_answer(e, e->status, e->reply && e->reply[0] ? cJSON_Parse(e->reply) : NULL);

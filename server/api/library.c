@@ -164,6 +164,14 @@ void library_draft_end(struct library *l, struct library_grant *g)
     tell_draft(l, g->row.token, g->row.model);
 }
 
+void library_draft_unload(struct library *l, struct library_grant *g)
+{
+    if (!g->has_draft || !g->draft.edition) return;
+    edition_unref(g->draft.edition);
+    g->draft.edition = NULL;
+    tell_draft(l, g->row.token, g->row.model);
+}
+
 struct role *library_draft_role(const struct library *l, uint64_t token, const char *model)
 {
     const struct library_grant *newest = NULL;

@@ -80,6 +80,7 @@ void library_grant_end(struct library *l, struct library_grant *g);
 // Takes over edition and report; the draft before goes.
 void library_draft_set(struct library *l, struct library_grant *g, const struct store_draft *row,
                        uint64_t bytes, struct edition *edition);
+void library_draft_unload(struct library *l, struct library_grant *g); // it stays on the disk
 void library_draft_end(struct library *l, struct library_grant *g);
 // The role of a token's newest draft of a model that is loaded, or NULL.
 struct role *library_draft_role(const struct library *l, uint64_t token, const char *model);

@@ -152,6 +152,19 @@ static void put_stage(struct metrics_text *m, const struct api *a)
                     "Frames not encoded: slow readers held all frame memory.", s.dropped_frames);
 }
 
+static void put_store(struct metrics_text *m, const struct api *a)
+{
+    const struct store *store = a->options.library ? a->options.library->store : NULL;
+    if (!store) return;
+    metrics_begin(m, "sinew_edits_total", "counter", "Changes over /v1 by result.");
+    metrics_value(m, "result=\"done\"", (double)a->edits[0]);
+    metrics_value(m, "result=\"failed\"", (double)a->edits[1]);
+    metrics_gauge(m, "sinew_wal_bytes", "Write-ahead log of the store.",
+                  (double)store_wal_bytes(store));
+    metrics_gauge(m, "sinew_store_full", "1 when less than 5 % of its disk is free.",
+                  store_is_full(store));
+}
+
 static void put_process(struct metrics_text *m, const struct api *a)
 {
     struct api_process p;
@@ -189,6 +202,7 @@ void api_metrics(struct http_exchange *x, void *owner)
         put_inputs(&m, &hub);
         put_connections(&m, a, &hub);
         put_stage(&m, a);
+        put_store(&m, a);
     }
     if (!m.text || m.failed)
         http_answer_problem(x, 500, "metrics", "The metrics do not fit", NULL);

@@ -88,8 +88,8 @@ static void print_addresses(const struct run *r)
     char program[1024] = "sinewd";
     size_t n = sizeof program;
     if (uv_exepath(program, &n) != 0) (void)snprintf(program, sizeof program, "sinewd");
-    (void)printf("  a modeller's token: %s token add --data %s --name NAME --scope modeller\n", program,
-                 r->config.data);
+    (void)printf("  a modeller's token: %s token add --data %s --name NAME --scope modeller\n",
+                 program, r->config.data);
 }
 
 static void on_ready(void *owner)

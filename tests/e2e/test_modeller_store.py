@@ -270,6 +270,96 @@ class StoreTest(unittest.TestCase):
         finally:
             subprocess.run(["umount", mount], check=False)
 
+    def raw_stream(self, server, **hello):
+        c = wire.Client(wire.WebSocket(server), {"character": "bar", "quality": {"raw": True}, **hello})
+        c.carrier.send(wire.pose(1, small.pose(self.joint, 0.8)["joints"]))
+        return c
+
+    def shown(self, stream, seconds=0.4):
+        """The newest surface that a stream of float frames shows, after a while."""
+        end, floats = time.monotonic() + seconds, None
+        while time.monotonic() < end:
+            kind, payload = stream.next()
+            if kind == wire.FRAME and payload[44] == 0 and len(payload) == 104 + 8 * 24:
+                values = struct.unpack_from("<48f", payload, 104)
+                floats = [x for v in range(8) for x in values[6 * v:6 * v + 3]]
+        self.assertIsNotNone(floats)
+        return floats
+
+    def test_a_draft_is_on_its_modellers_streams_and_nowhere_else(self):
+        server, _ = start(self.data, self.rig)
+        chief = modeller.Modeller(server.http, self.admin)
+        token = modeller.add_token(str(self.data), "modeller", "ann")
+        other = modeller.add_token(str(self.data), "modeller", "bob")
+        small.add_example(chief, "bar", self.joint, "e0", 0.8)
+        ann = modeller.Modeller(server.http, token)
+        streams = {"public": self.raw_stream(server), "ann": self.raw_stream(server, role="modeller", token=token),
+                   "player": self.raw_stream(server, token=token),
+                   "bob": self.raw_stream(server, role="modeller", token=other)}
+
+        def all_shown():
+            return {name: self.shown(s) for name, s in streams.items()}
+
+        before = all_shown()
+        self.assertTrue(all(s == before["public"] for s in before.values()))
+        r = ann.checkout("bar", "bend:e0")
+        r = ann.patch("bar", "bend:e0", {5: (0, 0, 0.25)}, r.etag)
+        drafted = all_shown()
+        self.assertEqual([drafted[n] for n in ("public", "player", "bob")], [before["public"]] * 3)
+        moved = [abs(a - b) for a, b in zip(drafted["ann"], before["ann"])]
+        self.assertAlmostEqual(max(moved), 0.25, places=5)
+        late = self.raw_stream(server, role="modeller", token=token)  # one that joins later
+        self.assertEqual(self.shown(late), drafted["ann"])
+        late.close()
+        # Another publishes meanwhile: the draft stays on its maker's stream.
+        small.add_example(chief, "bar", self.joint, "e1", 1.6)
+        self.assertEqual(self.shown(streams["ann"]), drafted["ann"])
+        r = ann.publish("bar", "bend:e0")  # baked onto the newer version
+        self.assertEqual(r.status, 201, r.body)
+        after = all_shown()
+        for name, floats in after.items():
+            self.assertLess(max(abs(a - b) for a, b in zip(floats, drafted["ann"])), 1e-5, name)
+        # A draft that is let go is gone from the stream too.
+        r = ann.patch("bar", "bend:e0", {4: (0, 0, 0.25)}, ann.ask("GET", ann.item("bar", "bend:e0")).etag)
+        self.assertEqual(r.status, 200, r.body)
+        self.assertNotEqual(self.shown(streams["ann"]), after["ann"])
+        self.assertEqual(ann.ask("DELETE", ann.item("bar", "bend:e0", "/edit"), **ann.held()).status, 204)
+        self.assertEqual(self.shown(streams["ann"]), after["ann"])
+        # The conflict that no baking solves: the item itself has changed.
+        r = ann.checkout("bar", "bend:e0", ttl_s=1)
+        r = ann.patch("bar", "bend:e0", {5: (0, 0, 0.01)}, r.etag)
+        time.sleep(1.1)
+        bob = modeller.Modeller(server.http, other)
+        etag = bob.checkout("bar", "bend:e0").etag
+        self.assertEqual(bob.patch("bar", "bend:e0", {5: (0, 0, 0.02)}, etag).status, 200)
+        self.assertEqual(bob.publish("bar", "bend:e0").status, 201)
+        self.assertEqual(ann.publish("bar", "bend:e0").problem, "grant-gone")
+        for s in streams.values():
+            s.close()
+        self.assertEqual(server.stop(), 0)
+        server.clean()
+
+    def test_old_versions_are_freed(self):
+        characters = e2e.ROOT / "tests/assets/characters"
+        server = KeptServer(self.data, "--model", f"mira={characters / 'mira.rig.json'}")
+        wait_ready(server)
+        m = modeller.Modeller(server.http, self.admin)
+        stream = wire.Client(wire.WebSocket(server), {"character": "mira"})
+        etag = m.checkout("mira", "elbow_l:bend_95", ttl_s=600).etag
+        sizes = []
+        for i in range(24):
+            r = m.patch("mira", "elbow_l:bend_95", {5000: (0, 0, 0.001)}, etag)
+            etag = r.etag
+            self.assertEqual(m.publish("mira", "elbow_l:bend_95").status, 201)
+            stream.watch(0.05)
+            sizes.append(server.resident_kb() // 1024)
+        print(f"\n  resident MB over 24 versions of 5 MB: {sizes[3]} … {sizes[-1]}")
+        if not e2e.SANITIZED:  # each that stayed would be some 8 MB
+            self.assertLess(sizes[-1] - sizes[3], 40)
+        stream.close()
+        self.assertEqual(server.stop(), 0)
+        server.clean()
+
     def test_models_come_and_go_while_others_stream(self):
         server, _ = start(self.data, self.rig)
         m = modeller.Modeller(server.http, self.admin)

@@ -197,6 +197,19 @@ class Client:
         self.carrier.close()
 
 
+def pose(sequence, joints, clock_us=0):
+    """A POSE of rotations, as an envelope."""
+    def text(value):
+        return bytes([len(value.encode())]) + value.encode()
+
+    body = struct.pack("<IIQfI", sequence, 0, clock_us, 0, len(joints)) + text("")
+    body += bytes(-len(body) % 4)
+    for name, value in joints.items():
+        part = bytes([1]) + text(name)
+        body += part + bytes(-len(part) % 4) + struct.pack("<4f", *value["rotation"])
+    return envelope(0x44, body)
+
+
 def envelope(kind, payload):
     return struct.pack("<BBHI", kind, 0, 0, len(payload)) + payload + bytes(-len(payload) % 4)
 
