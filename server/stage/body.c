@@ -231,6 +231,19 @@ static int32_t same_clip(const struct model *m, const struct model *old, int32_t
     return MODEL_NONE;
 }
 
+// What swings goes on swinging where the extras are the same.
+static void inherit_extras(struct body *b, const struct body *from)
+{
+    const struct model *m = b->options.model, *old = from->options.model;
+    b->extras_age_s = from->extras_age_s;
+    if (!b->extras.model || !from->extras.model || m->extras_count != old->extras_count ||
+        memcmp(m->extras, old->extras, m->extras_count * sizeof *m->extras) != 0)
+        return;
+    memcpy(b->extras.states, from->extras.states, extras_bytes(m));
+    b->extras.started = from->extras.started;
+    b->extras.moving = from->extras.moving;
+}
+
 void body_inherit(struct body *b, const struct body *from)
 {
     const struct model *m = b->options.model, *old = from->options.model;
@@ -249,7 +262,7 @@ void body_inherit(struct body *b, const struct body *from)
             if (strcmp(model_text(m, m->shapes[i].name), model_text(old, old->shapes[k].name)) == 0)
                 b->face[i] = from->face[k];
     b->change++;
-    b->extras_age_s = from->extras_age_s;
+    inherit_extras(b, from);
     b->surface = from->surface; // numbers go on: what was encoded is of another surface
     b->jumped = from->jumped;
 }

@@ -3,6 +3,7 @@ import http.client
 import json
 import re
 import struct
+import time
 import urllib.parse
 
 import e2e
@@ -55,6 +56,13 @@ class Modeller:
         self.connection = None
 
     def ask(self, method, path, body=None, **headers):
+        while True:  # as a patient client: what is too fast waits
+            r = self.ask_once(method, path, body, **headers)
+            if r.status != 429 or r.problem != "rate-limited":
+                return r
+            time.sleep(float(r.headers["Retry-After"]) / 4)
+
+    def ask_once(self, method, path, body=None, **headers):
         head = {k.replace("_", "-"): v for k, v in headers.items() if v is not None}
         if self.token:
             head.setdefault("Authorization", "Bearer " + self.token)

@@ -438,6 +438,19 @@ class ModellerTest(unittest.TestCase):
         self.assertEqual(ask("/v1/models", ops), 403)
         self.assertEqual(ask("/v1/models", self.viewer), 200)
 
+    def test_one_token_cannot_flood(self):
+        token = modeller.add_token(self.data, "modeller", "flood")
+        m, statuses = modeller.Modeller(self.server.http, token), []
+        for _ in range(600):
+            r = m.ask_once("POST", "/v1/models/mira/examples", {})
+            statuses.append(r.status)
+            if r.status == 429:
+                break
+        self.assertGreaterEqual(len(statuses), 400)
+        self.assertEqual((statuses[-1], r.problem, r.headers["Retry-After"]), (429, "rate-limited", "1"))
+        self.assertEqual(m.ask_once("GET", "/v1/models").status, 200)  # reading goes on
+        self.assertNotEqual(self.ann().ask_once("POST", "/v1/models/mira/examples", {}).status, 429)
+
     def test_slow_and_malformed_bodies(self):
         raw = wire.connect(self.server.http)
         raw.sendall((f"PUT /v1/models/mira/base/surface HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer "
