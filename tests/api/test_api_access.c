@@ -158,7 +158,7 @@ static void every_route_refuses_every_wrong_proof(void)
     EXPECT(count >= 40);
     for (size_t i = 0; i < count; i++) {
         const struct http_route *r = &routes[i];
-        char path[256], query[300];
+        char path[192], query[256];
         const char *method = method_name(r->method);
         fill(r->pattern, path, sizeof path);
         snprintf(query, sizeof query, "%s?token=%s", path, tokens[ADMIN]);
