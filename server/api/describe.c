@@ -118,22 +118,14 @@ cJSON *describe_version(const struct store_version *v, const char *report)
     return o;
 }
 
-static bool name_is_unique(const struct model *m, uint32_t node)
-{
-    const char *name = model_text(m, m->nodes[node].name);
-    if (!*name || *name == '#') return false;
-    for (uint32_t i = 0; i < m->nodes_count; i++)
-        if (i != node && strcmp(model_text(m, m->nodes[i].name), name) == 0) return false;
-    return true;
-}
-
 static void add_floats(cJSON *o, const char *key, const float *values, int count)
 {
     (void)cJSON_AddItemToObject(o, key, cJSON_CreateFloatArray(values, count));
 }
 
-static void add_pose(cJSON *o, const struct model *m, const struct trs *locals)
+static void add_pose(cJSON *o, const struct edition *e, const struct trs *locals)
 {
+    const struct model *m = e->model;
     char name[16];
     cJSON *joints = cJSON_AddObjectToObject(cJSON_AddObjectToObject(o, "pose"), "joints");
     for (uint32_t i = 0; i < m->nodes_count; i++) {
@@ -144,21 +136,13 @@ static void add_pose(cJSON *o, const struct model *m, const struct trs *locals)
         const float scale[3] = {t->scale.x, t->scale.y, t->scale.z};
         (void)snprintf(name, sizeof name, "#%u", m->nodes[i].source);
         cJSON *joint = cJSON_AddObjectToObject(
-            joints, name_is_unique(m, i) ? model_text(m, m->nodes[i].name) : name);
+            joints, e->name_is_alone[i] ? model_text(m, m->nodes[i].name) : name);
         add_floats(joint, "rotation", turn, 4);
         if (memcmp(&t->translation, &rest->translation, sizeof t->translation) != 0)
             add_floats(joint, "translation", place, 3);
         if (memcmp(&t->scale, &rest->scale, sizeof t->scale) != 0)
             add_floats(joint, "scale", scale, 3);
     }
-}
-
-static uint32_t count_moved(const struct model *m, uint32_t example)
-{
-    uint32_t moved = 0;
-    for (size_t i = 0; i < m->example_deltas_count; i++)
-        moved += m->example_deltas[i].example == example;
-    return moved;
 }
 
 cJSON *describe_held(const struct store_grant *g)
@@ -188,11 +172,11 @@ cJSON *describe_item(const struct library_model *m, const struct edition *e, int
         add_text(o, "driver", model_text(x, x->drivers[row->driver].name));
         add_number(o, "index", example);
         add_tag(o, "etag", e->tags[example]);
-        add_number(o, "moved", count_moved(x, (uint32_t)example));
+        add_number(o, "moved", e->moved[example]);
         add_number(o, "center", row->center);
         add_number(o, "residual", (double)row->residual);
         add_number(o, "inverse_gain", (double)row->gain);
-        add_pose(o, x, x->example_poses + (size_t)example * x->nodes_count);
+        add_pose(o, e, x->example_poses + (size_t)example * x->nodes_count);
     }
     if (g && g->row.expires_ms > now_ms)
         (void)cJSON_AddItemToObject(o, "held_by", describe_held(&g->row));

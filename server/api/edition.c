@@ -68,6 +68,39 @@ static void tag_all(struct edition *e)
     tag_topology(e);
 }
 
+struct name_place {
+    const char *name;
+    uint32_t node;
+};
+
+static int name_order(const void *a, const void *b)
+{
+    return strcmp(((const struct name_place *)a)->name, ((const struct name_place *)b)->name);
+}
+
+static bool count_all(struct edition *e)
+{
+    const struct model *m = e->model;
+    size_t nodes = m->nodes_count;
+    struct name_place *sorted = calloc(nodes + 1, sizeof *sorted);
+    e->moved = calloc(m->examples_count + 1, sizeof *e->moved);
+    e->name_is_alone = calloc(nodes + 1, sizeof *e->name_is_alone);
+    bool fine = sorted && e->moved && e->name_is_alone;
+    for (size_t i = 0; fine && i < m->example_deltas_count; i++)
+        e->moved[m->example_deltas[i].example]++;
+    for (uint32_t i = 0; fine && i < nodes; i++)
+        sorted[i] = (struct name_place){model_text(m, m->nodes[i].name), i};
+    if (fine) qsort(sorted, nodes, sizeof *sorted, name_order);
+    for (size_t i = 0; fine && i < nodes; i++) {
+        const char *name = sorted[i].name;
+        bool before = i > 0 && strcmp(sorted[i - 1].name, name) == 0;
+        bool after = i + 1 < nodes && strcmp(sorted[i + 1].name, name) == 0;
+        e->name_is_alone[sorted[i].node] = *name && *name != '#' && !before && !after;
+    }
+    free(sorted);
+    return fine;
+}
+
 enum err edition_build(struct model_file *file, const struct edition_options *options,
                        struct edition **out, struct fault *fault)
 {
@@ -83,6 +116,10 @@ enum err edition_build(struct model_file *file, const struct edition_options *op
     e->file = model_file_ref(file);
     e->model = m;
     tag_all(e);
+    if (!count_all(e)) {
+        edition_unref(e);
+        return fault_set(fault, ERR_MEMORY, "no memory for the character %s", options->name);
+    }
     struct role_options role = {.name = options->name,
                                 .number = options->number,
                                 .version = options->version,
@@ -109,6 +146,8 @@ void edition_unref(struct edition *e)
     role_unref(e->role);
     model_file_unref(e->file);
     free(e->tags);
+    free(e->moved);
+    free(e->name_is_alone);
     free(own);
 }
 

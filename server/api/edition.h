@@ -1,4 +1,6 @@
 #pragma once
+#include <stdbool.h>
+
 #include "common/simd.h"
 #include "server/model/model_file.h"
 #include "server/stage/role.h"
@@ -12,6 +14,8 @@ struct edition {
     struct role *role;
     char base_tag[EDITION_TAG_BYTES];
     char (*tags)[EDITION_TAG_BYTES];  // [example]
+    uint32_t *moved;                  // [example] vertices with a delta
+    bool *name_is_alone;              // [node] it can be named by its name
     char topology[EDITION_TAG_BYTES]; // what an edit keeps: vertices, parts, triangles, weights
 };
 

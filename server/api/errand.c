@@ -67,7 +67,7 @@ void errand_end(struct errand *e)
     free(e->deltas);
     free(e->body);
     free(e->out);
-    free(e->reply);
+    cJSON_free(e->reply);
     free(e);
     if (model) library_leave(model); // the next one's turn
 }
@@ -97,6 +97,18 @@ void errand_answer(struct errand *e, int status, cJSON *json)
             http_answer_empty(x, status);
     }
     cJSON_Delete(json);
+}
+
+void errand_answer_text(struct errand *e, int status, const char *json)
+{
+    struct http_exchange *x = errand_exchange(e);
+    e->is_answered = true;
+    if (!x) return;
+    put_headers(e, x);
+    if (json && *json)
+        http_answer(x, status, "application/json", json, strlen(json));
+    else
+        http_answer_empty(x, status);
 }
 
 void errand_problem(struct errand *e, int status, const char *type, const char *title,
@@ -240,11 +252,10 @@ static bool is_key(const char *key)
 static void replay(struct errand *e, const struct store_recall *r)
 {
     struct http_exchange *x = errand_exchange(e);
-    cJSON *json = r->body && r->body[0] ? cJSON_Parse(r->body) : NULL;
     memcpy(e->etag, r->reply.etag, sizeof e->etag);
     memcpy(e->location, r->reply.location, sizeof e->location);
     if (x) http_answer_header(x, "Idempotency-Replayed", "true");
-    errand_answer(e, r->reply.status, json);
+    errand_answer_text(e, r->reply.status, r->body);
 }
 
 static void on_recalled(struct store_job *job)
@@ -356,7 +367,7 @@ static void on_commit(struct store_job *job)
     e->api->edits[job->result == ERR_OK ? 0 : 1]++;
     if (job->result == ERR_OK) {
         if (e->apply) e->apply(e);
-        errand_answer(e, e->status, e->reply && e->reply[0] ? cJSON_Parse(e->reply) : NULL);
+        errand_answer_text(e, e->status, e->reply);
     } else {
         refuse_commit(e, job);
     }

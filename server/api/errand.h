@@ -67,6 +67,7 @@ void errand_keyed(struct http_exchange *x, struct api *a, void (*go)(struct erra
 struct http_exchange *errand_exchange(struct errand *e); // NULL: gone, or answered
 
 void errand_answer(struct errand *e, int status, cJSON *json); // takes json; with etag, location
+void errand_answer_text(struct errand *e, int status, const char *json); // "" or NULL: no body
 void errand_problem(struct errand *e, int status, const char *type, const char *title,
                     const char *detail, cJSON *more);
 void errand_end(struct errand *e); // frees it; answers 500 when nothing has been said

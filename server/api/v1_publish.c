@@ -393,9 +393,8 @@ static void apply_model(struct errand *e)
     e->model->retired = false;
     e->model->source[0] = '\0';
     push(e);
-    cJSON_Delete(cJSON_Parse(e->reply)); // the reply is made from what stands now
     cJSON *json = describe_model(e->model);
-    free(e->reply);
+    cJSON_free(e->reply);
     e->reply = cJSON_PrintUnformatted(json);
     cJSON_Delete(json);
 }

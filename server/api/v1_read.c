@@ -11,6 +11,17 @@
 
 // Reading: lists, states, surfaces.
 
+enum { LIST_MAX = 1000 };
+
+static uint64_t query_number(struct http_exchange *x, const char *key, uint64_t otherwise)
+{
+    char text[24];
+    if (!http_exchange_query_value(x, key, text, sizeof text)) return otherwise;
+    char *end = NULL;
+    unsigned long long n = strtoull(text, &end, 10);
+    return end != text && *end == '\0' && n <= INT64_MAX ? n : otherwise;
+}
+
 static bool may_see(struct errand *e, const char *model)
 {
     return auth_may(&e->api->options.auth, &e->who, model);
@@ -42,7 +53,13 @@ void v1_versions(struct http_exchange *x, void *api)
     struct errand *e = errand_begin(x, api);
     if (!e) return;
     cJSON *root = cJSON_CreateObject(), *list = cJSON_AddArrayToObject(root, "versions");
-    for (size_t i = e->model->version_count; i-- > 0;)
+    uint64_t limit = query_number(x, "limit", 200);
+    uint64_t before = query_number(x, "before", (uint64_t)e->model->version_count + 1);
+    if (limit > LIST_MAX) limit = LIST_MAX;
+    size_t i = before > e->model->version_count ? e->model->version_count
+               : before > 0                     ? (size_t)before - 1
+                                                : 0;
+    for (; i-- > 0 && limit > 0; limit--)
         (void)cJSON_AddItemToArray(list, describe_version(&e->model->versions[i], NULL));
     errand_answer(e, 200, root);
     errand_end(e);
@@ -289,24 +306,14 @@ struct audit_read {
 static void on_audit(struct store_job *job)
 {
     struct audit_read *r = job->owner;
-    if (job->result == ERR_OK) errand_answer(r->errand, 200, cJSON_Parse(r->store.json));
+    if (job->result == ERR_OK) errand_answer_text(r->errand, 200, r->store.json);
     errand_end(r->errand);
     cJSON_free(r->store.json);
     free(r);
 }
 
-static uint64_t query_number(struct http_exchange *x, const char *key, uint64_t otherwise)
-{
-    char text[24];
-    if (!http_exchange_query_value(x, key, text, sizeof text)) return otherwise;
-    char *end = NULL;
-    unsigned long long n = strtoull(text, &end, 10);
-    return end != text && *end == '\0' && n <= INT64_MAX ? n : otherwise;
-}
-
 void v1_audit(struct http_exchange *x, void *api)
 {
-    enum { ROWS_MAX = 1000 };
     struct errand *e = errand_begin(x, api);
     struct audit_read *r = e ? calloc(1, sizeof *r) : NULL;
     if (!e) return;
@@ -319,6 +326,6 @@ void v1_audit(struct http_exchange *x, void *api)
     r->store.job.done = on_audit;
     r->store.job.owner = r;
     r->store.after = query_number(x, "after", 0);
-    r->store.limit = (uint32_t)(limit < 1 ? 1 : limit > ROWS_MAX ? ROWS_MAX : limit);
+    r->store.limit = (uint32_t)(limit < 1 ? 1 : limit > LIST_MAX ? LIST_MAX : limit);
     store_audit_page(e->api->options.library->store, &r->store);
 }

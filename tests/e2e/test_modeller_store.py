@@ -50,7 +50,13 @@ def start(data, rig):
 
 
 def versions(m, model="bar"):
-    return m.ask("GET", f"/v1/models/{model}/versions").json()["versions"][::-1]
+    line, before = [], 1 << 30
+    while True:
+        page = m.ask("GET", f"/v1/models/{model}/versions?before={before}&limit=1000").json()["versions"]
+        if not page:
+            return line[::-1]
+        line += page
+        before = page[-1]["version"]
 
 
 class StoreTest(unittest.TestCase):
