@@ -44,14 +44,20 @@ static void stage_close(struct stage *t)
     synthetic_free(&t->s);
 }
 
-static struct face stage_run(struct stage *t)
+static struct face stage_run_on(struct stage *t, enum simd_level level)
 {
     size_t before = t->arena.used_bytes;
     struct face f = face_begin(&t->s.model, &t->map, t->pose.weights, &t->arena);
+    f.level = level;
     EXPECT(t->arena.used_bytes - before <= face_bytes(&t->map));
     face_move(&f, 0, t->map.turns.row_count);
-    face_turn_normals(&f, 0, t->map.turns.row_count);
+    face_turn_normals(&f, 0, t->map.turns.group_count);
     return f;
+}
+
+static struct face stage_run(struct stage *t)
+{
+    return stage_run_on(t, simd_best());
 }
 
 static void vertex_of(const struct face *f, size_t vertex, double x[3], double n[3])
@@ -104,6 +110,32 @@ static void normal_deltas_of_the_file_rule_where_given(void)
 static void both_kinds_mix(void)
 {
     compare_with_the_rule(4, 2, (const float[]){0.5f, 0.4f, 1, 0.6f});
+}
+
+// Whole, and in three ragged parts of groups.
+static void kernels_and_parts_give_the_same_bits(void)
+{
+    struct stage t;
+    const struct model *m = stage_open(&t, 4, 2);
+    for (int c = 0; c < 4; c++)
+        t.pose.weights[c] = 0.4f + 0.1f * (float)c;
+    struct face want = stage_run_on(&t, SIMD_PLAIN);
+    for (int level = 0; level < SIMD_LEVEL_COUNT; level++) {
+        if (!simd_has((enum simd_level)level)) continue;
+        struct face f = stage_run_on(&t, (enum simd_level)level);
+        struct face parts = face_begin(m, &t.map, t.pose.weights, &t.arena);
+        size_t groups = t.map.turns.group_count, third = groups / 3;
+        parts.level = (enum simd_level)level;
+        face_move(&parts, 0, t.map.turns.row_count);
+        face_turn_normals(&parts, 2 * third, groups - 2 * third);
+        face_turn_normals(&parts, 0, third);
+        face_turn_normals(&parts, third, third);
+        for (size_t i = 0; i < m->blocks_count; i++) {
+            EXPECT(memcmp(face_block(&want, i), face_block(&f, i), sizeof m->rest[0]) == 0);
+            EXPECT(memcmp(face_block(&want, i), face_block(&parts, i), sizeof m->rest[0]) == 0);
+        }
+    }
+    stage_close(&t);
 }
 
 static void weight_zero_leaves_every_block_to_the_model(void)
@@ -223,6 +255,7 @@ int main(void)
     RUN(normals_turn_with_the_surface);
     RUN(normal_deltas_of_the_file_rule_where_given);
     RUN(both_kinds_mix);
+    RUN(kernels_and_parts_give_the_same_bits);
     RUN(weight_zero_leaves_every_block_to_the_model);
     RUN(what_nothing_touches_keeps_its_bits);
     RUN(twins_of_a_seam_stay_equal);

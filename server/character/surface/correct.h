@@ -7,7 +7,7 @@
 #include "common/simd.h"
 #include "server/character/pose/skeleton.h"
 #include "server/character/surface/block.h"
-#include "server/character/surface/normals_kernel.h"
+#include "server/character/surface/turn.h"
 #include "server/character/surface/turn_map.h"
 #include "server/model/model.h"
 
@@ -59,8 +59,8 @@ size_t correct_bytes(const struct model *m, const struct correct_map *map);
 struct correct correct_begin(const struct model *m, const struct correct_map *map,
                              const double *weights, bool extras, struct arena *a);
 
-// The stages, over ranges of rows; each must be done everywhere before the next begins. Any split
-// gives the same bits.
+// The stages, over ranges of rows, the last of groups; each must be done everywhere before the next
+// begins. Any split gives the same bits.
 void correct_keep(const struct correct *c, size_t first, size_t count); // after skin, before extras
 void correct_lay(const struct correct *c, size_t first, size_t count);  // after extras
 // Right after correct_lay of the same rows: what they and the extras moved.

@@ -14,9 +14,8 @@ static size_t padded(size_t bytes)
 size_t face_bytes(const struct face_map *map)
 {
     size_t rows = map->turns.row_count;
-    return padded(rows * sizeof(uint16_t)) + padded(rows) +
-           padded(rows * sizeof(struct model_rest_block)) +
-           padded(rows * sizeof(struct face_rows)) + 2 * padded(rows * sizeof(float *));
+    return 2 * padded(rows) + padded(rows * sizeof(struct model_rest_block)) +
+           2 * padded(rows * LANES * sizeof(struct normals_place));
 }
 
 struct face face_begin(const struct model *m, const struct face_map *map, const float *weights,
@@ -34,12 +33,12 @@ struct face face_begin(const struct model *m, const struct face_map *map, const 
     if (!f.any) return f;
     f.mixed = f.turning && with_normals;
     size_t rows = map->turns.row_count;
-    f.moved_lanes = ARENA_ARRAY(a, uint16_t, rows);
     f.copied = ARENA_ARRAY(a, uint8_t, rows);
     f.moved = ARENA_ARRAY(a, struct model_rest_block, rows);
-    f.positions = ARENA_ARRAY(a, const float *, rows);
-    if (f.mixed) f.turn_base = ARENA_ARRAY(a, struct face_rows, rows);
-    if (f.mixed) f.turn_from = ARENA_ARRAY(a, const float *, rows);
+    if (!f.turning) return f;
+    f.turned = ARENA_ARRAY(a, uint8_t, rows);
+    f.to = ARENA_ARRAY(a, struct normals_place, rows * LANES);
+    if (f.mixed) f.from = ARENA_ARRAY(a, struct normals_place, rows * LANES);
     return f;
 }
 
@@ -65,13 +64,16 @@ static void repeat_last(uint32_t lane_count, float rows[3][LANES])
             rows[r][i] = rows[r][lane_count - 1];
 }
 
-static uint16_t touched_lanes(const struct face_rows *sum)
+struct face_rows {
+    float at[ROWS]; // x of 16 lanes, y, z
+};
+
+static bool is_touched(const struct face_rows *sum)
 {
-    uint16_t lanes = 0;
-    for (int i = 0; i < LANES; i++)
-        if (sum->at[i] != 0 || sum->at[LANES + i] != 0 || sum->at[2 * LANES + i] != 0)
-            lanes |= (uint16_t)(1U << i);
-    return lanes;
+    bool any = false;
+    for (int i = 0; i < ROWS; i++)
+        any |= sum->at[i] != 0;
+    return any;
 }
 
 struct face_sums {
@@ -96,6 +98,13 @@ static void sum_deltas(const struct face *f, size_t row, struct face_sums *s)
     }
 }
 
+static void keep_places(const struct face *f, size_t row)
+{
+    const struct normals_place *rest = &f->map->rest[row * LANES];
+    if (f->turning) memcpy(&f->to[row * LANES], rest, LANES * sizeof *rest);
+    if (f->mixed) memcpy(&f->from[row * LANES], rest, LANES * sizeof *rest);
+}
+
 static void move_row(const struct face *f, size_t row)
 {
     const struct model *m = f->model;
@@ -106,15 +115,15 @@ static void move_row(const struct face *f, size_t row)
     memset(&s, 0, sizeof s);
     sum_deltas(f, row, &s);
     f->copied[row] = s.any;
-    f->moved_lanes[row] = 0;
-    f->positions[row] = rest->position[0];
-    if (f->mixed) f->turn_from[row] = rest->position[0];
-    if (!s.any) return;
-    f->moved_lanes[row] = touched_lanes(&s.turning);
-    f->positions[row] = out->position[0];
+    if (f->turning) f->turned[row] = is_touched(&s.turning);
+    if (!s.any) {
+        keep_places(f, row);
+        return;
+    }
     if (f->mixed) {
-        f->turn_from[row] = f->turn_base[row].at;
-        apply(rest->position[0], s.carried.at, f->turn_base[row].at);
+        float base[ROWS];
+        apply(rest->position[0], s.carried.at, base);
+        turn_take_places(base, &f->from[row * LANES]);
     }
     add_scaled(s.carried.at, s.turning.at, 1);
     apply(rest->position[0], s.carried.at, out->position[0]);
@@ -122,6 +131,8 @@ static void move_row(const struct face *f, size_t row)
     uint32_t lane_count = m->blocks[map->turns.blocks[row]].lane_count;
     repeat_last(lane_count, out->position);
     repeat_last(lane_count, out->normal);
+    if (f->turning)
+        turn_take_places(out->position[0], &f->to[row * LANES]);
 }
 
 void face_move(const struct face *f, size_t first, size_t count)
@@ -132,45 +143,27 @@ void face_move(const struct face *f, size_t first, size_t count)
         move_row(f, row);
 }
 
-static bool surroundings_move(const struct face *f, size_t row)
+static float (*normals_of(const void *owner, size_t row))[LANES]
 {
-    for (uint32_t i = f->map->turns.near_first[row]; i < f->map->turns.near_first[row + 1]; i++)
-        if (f->moved_lanes[f->map->turns.near[i]]) return true;
-    return false;
-}
-
-static void turn_row(const struct face *f, size_t row)
-{
-    const struct face_map *map = f->map;
-    const struct normals_corner *corners = &map->turns.corners[map->turns.corner_first[row]];
-    uint32_t block = map->turns.blocks[row], first = map->turns.turn_first[row];
-    uint32_t count = map->turns.turn_first[row + 1] - first;
-    float(*normal)[LANES] = f->moved[row].normal;
+    const struct face *f = owner;
     if (!f->copied[row]) {
-        f->moved[row] = f->model->rest[block];
-        f->copied[row] = 1; // other rows go on reading positions where they did
+        f->moved[row] = f->model->rest[f->map->turns.blocks[row]];
+        f->copied[row] = 1;
     }
-    float from[LANES][3], to[LANES][3];
-    memcpy(from, map->turn_rest[first], count * sizeof from[0]);
-    if (f->mixed)
-        normals_sum_corners(f->turn_from, corners, &map->turns.turn_corners[first], count, from);
-    normals_sum_corners(f->positions, corners, &map->turns.turn_corners[first], count, to);
-    for (uint32_t i = 0; i < count; i++) {
-        uint32_t place = map->turns.turn_places[first + i];
-        float n[3] = {normal[0][place], normal[1][place], normal[2][place]};
-        normals_turn(from[i], to[i], n);
-        for (int r = 0; r < 3; r++)
-            normal[r][place] = n[r];
-    }
-    repeat_last(f->model->blocks[block].lane_count, normal);
+    return f->moved[row].normal;
 }
 
 void face_turn_normals(const struct face *f, size_t first, size_t count)
 {
-    if (!f->turning) return;
-    CHECK(first <= f->map->turns.row_count && count <= f->map->turns.row_count - first);
-    for (size_t row = first; row < first + count; row++)
-        if (surroundings_move(f, row)) turn_row(f, row);
+    struct turn_job job = {.model = f->model,
+                           .map = &f->map->turns,
+                           .level = f->level,
+                           .before = f->mixed ? f->from : f->map->rest,
+                           .after = f->to,
+                           .moved = f->turned,
+                           .normals = normals_of,
+                           .owner = f};
+    if (f->turning) turn_groups(&job, first, count);
 }
 
 const struct model_rest_block *face_block(const struct face *f, size_t block)

@@ -4,7 +4,8 @@
 #include <stdint.h>
 
 #include "common/arena.h"
-#include "server/character/surface/turn_map.h"
+#include "common/simd.h"
+#include "server/character/surface/turn.h"
 #include "server/model/model.h"
 
 // Morph channels, applied in base space before skinning:
@@ -26,15 +27,12 @@ struct face_map {
     struct turn_map turns;
     const uint32_t *delta_first; // [row + 1] into deltas
     const struct face_delta *deltas;
-    const float (*turn_rest)[3]; // [turn] m(M0)
+    const struct normals_place *rest; // [row * MODEL_LANES + lane] M0
 };
 size_t face_map_bytes(const struct model *m); // arena space, scratch included
 void face_map_build(const struct model *m, struct arena *a, struct face_map *out);
 
 // One frame's face.
-struct face_rows {
-    float at[3 * MODEL_LANES]; // x of 16 lanes, y, z
-};
 struct face {
     const struct model *model;
     const struct face_map *map;
@@ -44,18 +42,17 @@ struct face {
     bool mixed;                     // ... and another active one has
     uint8_t *copied;                // [row] 1: `moved` stands in for the model's rest
     struct model_rest_block *moved; // [row] x and n0'; set where copied
-    uint16_t *moved_lanes;          // [row] lanes moved by channels without normals
-    const float **positions;        // [row] x: 3 * 16 floats
-    const float **turn_from;        // [row] where turns begin: 3 * 16 floats; mixed only
-    struct face_rows *turn_base;    // [row] what turn_from points at where deltas went in
+    uint8_t *turned;                // [row] channels without normals move some of it
+    struct normals_place *from, *to; // [row * MODEL_LANES + lane] where turns begin, and x
+    enum simd_level level;           // set after face_begin
 };
 size_t face_bytes(const struct face_map *map);
 // Borrows all pointers for the frame. No stage has run yet.
 struct face face_begin(const struct model *m, const struct face_map *map, const float *weights,
                        struct arena *a);
 
-// The two stages, over ranges of rows. Ranges may run on several threads; all moves must be done
-// before the first turn begins. Any split gives the same bits.
+// The two stages, over ranges of rows, and of the turn map's groups. Ranges may run on several
+// threads; all moves must be done before the first turn begins. Any split gives the same bits.
 void face_move(const struct face *f, size_t first, size_t count);
 void face_turn_normals(const struct face *f, size_t first, size_t count);
 

@@ -15,9 +15,9 @@ size_t face_map_bytes(const struct model *m)
     if (m->channels_count == 0) return 0;
     size_t blocks = m->blocks_count;
     return turn_map_bytes(m) + padded((blocks + 1) * sizeof(uint32_t)) +
-           padded(blocks * sizeof(float *)) + padded(blocks * sizeof(uint16_t)) + padded(blocks) +
+           padded(blocks * sizeof(uint16_t)) + padded(blocks) +
            padded(m->morph_blocks_count * sizeof(struct face_delta)) +
-           padded(model_vertex_count(m) * sizeof(float[3]));
+           padded(blocks * LANES * sizeof(struct normals_place));
 }
 
 // Lanes that some channel without normal deltas moves, and all blocks that any channel reaches.
@@ -76,14 +76,8 @@ void face_map_build(const struct model *m, struct arena *a, struct face_map *out
     list_deltas(m, &out->turns, first, deltas);
     out->delta_first = first;
     out->deltas = deltas;
-    // m(M0) by the very arithmetic of the frame, so that what does not move compares equal.
-    float(*rest)[3] = arena_take(a, model_vertex_count(m) * sizeof(float[3]));
-    size_t mark = arena_mark(a);
-    const float **positions = ARENA_ARRAY(a, const float *, rows);
+    struct normals_place *rest = ARENA_ARRAY(a, struct normals_place, rows * LANES);
     for (size_t row = 0; row < rows; row++)
-        positions[row] = &m->rest[out->turns.blocks[row]].position[0][0];
-    normals_sum_corners(positions, out->turns.corners, out->turns.turn_corners,
-                        out->turns.turn_first[rows], rest);
-    arena_rewind(a, mark);
-    out->turn_rest = (const float(*)[3])rest;
+        turn_take_places(m->rest[out->turns.blocks[row]].position[0], &rest[row * LANES]);
+    out->rest = rest;
 }

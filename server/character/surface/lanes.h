@@ -111,7 +111,73 @@ static inline lanes_mask lanes_bits(uint32_t bits, int first)
     __m128i here = _mm_and_si128(_mm_set1_epi32((int)(bits >> first)), each);
     return _mm_castsi128_ps(_mm_cmpeq_epi32(here, each));
 }
-#else // one at a time; compilers for AArch64 make NEON of the loops around
+#elif defined(__ARM_NEON)
+#include <arm_neon.h>
+enum { LANES_WIDTH = 4 };
+typedef float32x4_t lanes;
+typedef uint32x4_t lanes_mask;
+static inline lanes lanes_abs(lanes a)
+{
+    return vabsq_f32(a);
+}
+static inline lanes_mask lanes_above(lanes a, lanes b)
+{
+    return vcgtq_f32(a, b);
+}
+static inline lanes lanes_choose(lanes_mask m, lanes yes, lanes no)
+{
+    return vbslq_f32(m, yes, no);
+}
+static inline int lanes_any(lanes_mask m)
+{
+    return vmaxvq_u32(m) != 0;
+}
+static inline lanes_mask lanes_both(lanes_mask a, lanes_mask b)
+{
+    return vandq_u32(a, b);
+}
+static inline lanes lanes_from_int16(const int16_t *p)
+{
+    return vcvtq_f32_s32(vmovl_s16(vld1_s16(p)));
+}
+static inline lanes_mask lanes_bits(uint32_t bits, int first)
+{
+    static const uint32_t each[4] = {1, 2, 4, 8};
+    return vtstq_u32(vdupq_n_u32(bits >> first), vld1q_u32(each));
+}
+static inline lanes lanes_load(const float *p)
+{
+    return vld1q_f32(p);
+}
+static inline void lanes_store(float *p, lanes a)
+{
+    vst1q_f32(p, a);
+}
+static inline lanes lanes_all(float f)
+{
+    return vdupq_n_f32(f);
+}
+static inline lanes lanes_add(lanes a, lanes b)
+{
+    return vaddq_f32(a, b);
+}
+static inline lanes lanes_sub(lanes a, lanes b)
+{
+    return vsubq_f32(a, b);
+}
+static inline lanes lanes_mul(lanes a, lanes b)
+{
+    return vmulq_f32(a, b);
+}
+static inline lanes lanes_div(lanes a, lanes b)
+{
+    return vdivq_f32(a, b);
+}
+static inline lanes lanes_root(lanes a)
+{
+    return vsqrtq_f32(a);
+}
+#else // one at a time
 #include <math.h>
 enum { LANES_WIDTH = 1 };
 typedef float lanes;

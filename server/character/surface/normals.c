@@ -3,8 +3,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "server/character/surface/normals_kernel.h"
-#include "server/model/model.h"
 
 static double dot3(const double a[3], const double b[3])
 {
@@ -81,97 +79,6 @@ void normals_make(const struct normals_mesh *mesh, float *normals)
         double n = sqrt(dot3(sum, sum));
         for (int r = 0; r < 3; r++)
             normals[3 * v + (size_t)r] = n > 0 ? (float)(sum[r] / n) : 0;
-    }
-}
-
-enum { BATCH = 48 };
-
-struct corner_batch { // edges of up to BATCH corners, then what they add
-    float a[3][BATCH], b[3][BATCH], add[3][BATCH];
-};
-
-static void load_corners(const float *const *rows, const struct normals_corner *corners,
-                         size_t count, struct corner_batch *s)
-{
-    enum { LANES = MODEL_LANES };
-    for (size_t i = 0; i < count; i++) {
-        const struct normals_corner *c = &corners[i];
-        const float *at = rows[c->at / LANES] + c->at % LANES;
-        const float *next = rows[c->next / LANES] + c->next % LANES;
-        const float *last = rows[c->last / LANES] + c->last % LANES;
-        for (size_t r = 0; r < 3; r++) {
-            float x = at[r * LANES];
-            s->a[r][i] = next[r * LANES] - x;
-            s->b[r][i] = last[r * LANES] - x;
-        }
-    }
-}
-
-// atan on 0 .. 1 to 2e-8: the polynomial of Abramowitz and Stegun, 4.4.49.
-static inline float atan_polynomial(float t)
-{
-    float z = t * t;
-    float p = 0.0028662257f;
-    p = p * z - 0.0161657367f;
-    p = p * z + 0.0429096138f;
-    p = p * z - 0.0752896400f;
-    p = p * z + 0.1065626393f;
-    p = p * z - 0.1420889944f;
-    p = p * z + 0.1999355085f;
-    p = p * z - 0.3333314528f;
-    return t + t * z * p;
-}
-
-// No branches, so that it is vectorised; all of the batch, used or not.
-static void weigh_corners(struct corner_batch *restrict s)
-{
-    const float pi = 3.14159265f, half_pi = 1.57079633f;
-    _Pragma("GCC unroll 1") for (int i = 0; i < BATCH; i++)
-    {
-        float ax = s->a[0][i], ay = s->a[1][i], az = s->a[2][i];
-        float bx = s->b[0][i], by = s->b[1][i], bz = s->b[2][i];
-        float nx = ay * bz - az * by, ny = az * bx - ax * bz, nz = ax * by - ay * bx;
-        float sine = sqrtf(nx * nx + ny * ny + nz * nz), cosine = ax * bx + ay * by + az * bz;
-        float size = fabsf(cosine);
-        float small = sine > size ? size : sine, large = sine > size ? sine : size;
-        float angle = atan_polynomial(small / large);
-        float steep = half_pi - angle;
-        angle = sine > size ? steep : angle;
-        float blunt = pi - angle;
-        angle = cosine < 0 ? blunt : angle;
-        float w = angle / sine;
-        w = sine > 0 ? w : 0; // no area: 0 / 0 above
-        s->add[0][i] = w * nx;
-        s->add[1][i] = w * ny;
-        s->add[2][i] = w * nz;
-    }
-}
-
-void normals_sum_corners(const float *const *rows, const struct normals_corner *corners,
-                         const uint32_t *counts, size_t vertex_count, float (*sums)[3])
-{
-    struct corner_batch s;
-    size_t loaded = 0, used = 0, total = 0;
-    for (size_t v = 0; v < vertex_count; v++)
-        total += counts[v];
-    memset(&s, 0, sizeof s);
-    for (size_t v = 0; v < vertex_count; v++) {
-        float x = 0, y = 0, z = 0;
-        for (uint32_t left = counts[v]; left > 0; left--, used++) {
-            size_t place = used % BATCH;
-            if (used == loaded) {
-                size_t now = total - loaded < BATCH ? total - loaded : BATCH;
-                load_corners(rows, corners + loaded, now, &s);
-                weigh_corners(&s);
-                loaded += now;
-            }
-            x += s.add[0][place];
-            y += s.add[1][place];
-            z += s.add[2][place];
-        }
-        sums[v][0] = x;
-        sums[v][1] = y;
-        sums[v][2] = z;
     }
 }
 

@@ -19,22 +19,15 @@ struct normals_mesh {
 // triangle with area meets.
 void normals_make(const struct normals_mesh *mesh, float *normals);
 
-// The same m on blocked surfaces, in float, for the vertices of a frame. A place is
-// row * MODEL_LANES + lane; rows[i] points at 16 x, 16 y, 16 z.
+// The same m on blocked surfaces. A place is row * MODEL_LANES + lane.
 struct normals_corner {
     uint32_t at, next, last; // places; counter-clockwise
 };
-// Where a corner finds its triangle among its row's, and which of the three it is.
-enum { NORMALS_ROW_TRIANGLES = 256, NORMALS_ROW_BATCH = 16 };
-#define NORMALS_USE(triangle, place) ((triangle)*4 + (place))
+struct normals_place { // x y z, and a fourth that counts for nothing
+    _Alignas(16) float at[4];
+};
 
-// m of vertex_count vertices: the first has the first counts[0] corners, and so on. What one
-// vertex gets depends on its own corners, their positions and order only.
-void normals_sum_corners(const float *const *rows, const struct normals_corner *corners,
-                         const uint32_t *counts, size_t vertex_count, float (*sums)[3]);
-
-// The same for one vertex of `count` corners, by places.
-struct normals_place;
+// m of one vertex of `count` corners, in double.
 void normals_sum_places(const struct normals_place *places, const struct normals_corner *corners,
                         uint32_t count, float sum[3]);
 

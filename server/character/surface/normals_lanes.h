@@ -10,19 +10,17 @@ enum { LANES = MODEL_LANES };
 
 typedef float four __attribute__((vector_size(16)));
 
-// A triangle's share of m at its corner k: weight[k] * normal. Angle over twice the area, and the
-// cross product of two edges.
-struct measured {
-    four normal, weight;
+// What a triangle adds to m at one of its corners, before and after.
+struct share {
+    _Alignas(32) float at[8]; // x y z 0, x y z 0
 };
 
-// All triangles of the row, before and then after: each step runs over all of them, so that no
-// vector is read back right after it was written in pieces.
-enum { BOTH = 2 * NORMALS_ROW_TRIANGLES };
+// A stretch of triangles, four before, the same four after, and so on: each step runs over all of
+// them, so that no vector is read back right after it was written in pieces.
+enum { STRETCH = 64, BOTH = 2 * STRETCH };
 struct batch {
     _Alignas(64) float a[3][BOTH], b[3][BOTH]; // edges from the first corner
-    float normal[3][BOTH], weight[3][BOTH];
-    struct measured out[BOTH];
+    float add[3][3][BOTH];                     // [corner][x y z]
 };
 
 static inline four load(const struct normals_place *p)
@@ -32,33 +30,97 @@ static inline four load(const struct normals_place *p)
     return f;
 }
 
-static inline void transpose(four r[4])
+// Before and after side by side; four at a time where the machine has no wider vectors.
+#if defined(__AVX2__)
+typedef __m256 pair;
+static inline pair join(four before, four after)
 {
-    four ab = __builtin_shufflevector(r[0], r[1], 0, 4, 1, 5);
-    four cd = __builtin_shufflevector(r[2], r[3], 0, 4, 1, 5);
-    four ef = __builtin_shufflevector(r[0], r[1], 2, 6, 3, 7);
-    four gh = __builtin_shufflevector(r[2], r[3], 2, 6, 3, 7);
-    r[0] = __builtin_shufflevector(ab, cd, 0, 1, 4, 5);
-    r[1] = __builtin_shufflevector(ab, cd, 2, 3, 6, 7);
-    r[2] = __builtin_shufflevector(ef, gh, 0, 1, 4, 5);
-    r[3] = __builtin_shufflevector(ef, gh, 2, 3, 6, 7);
+    return _mm256_insertf128_ps(_mm256_castps128_ps256(before), after, 1);
 }
+static inline pair pair_load(const float *p)
+{
+    return _mm256_loadu_ps(p);
+}
+static inline void pair_store(float *p, pair a)
+{
+    _mm256_storeu_ps(p, a);
+}
+static inline pair pair_sub(pair a, pair b)
+{
+    return _mm256_sub_ps(a, b);
+}
+static inline pair pair_add(pair a, pair b)
+{
+    return _mm256_add_ps(a, b);
+}
+static inline void transpose(pair r[4]) // each half for itself
+{
+    pair ab = _mm256_unpacklo_ps(r[0], r[1]), cd = _mm256_unpacklo_ps(r[2], r[3]);
+    pair ef = _mm256_unpackhi_ps(r[0], r[1]), gh = _mm256_unpackhi_ps(r[2], r[3]);
+    r[0] = _mm256_shuffle_ps(ab, cd, 0x44);
+    r[1] = _mm256_shuffle_ps(ab, cd, 0xEE);
+    r[2] = _mm256_shuffle_ps(ef, gh, 0x44);
+    r[3] = _mm256_shuffle_ps(ef, gh, 0xEE);
+}
+#else
+typedef struct {
+    four half[2];
+} pair;
+static inline pair join(four before, four after)
+{
+    return (pair){{before, after}};
+}
+static inline pair pair_load(const float *p)
+{
+    pair a;
+    memcpy(&a, p, sizeof a);
+    return a;
+}
+static inline void pair_store(float *p, pair a)
+{
+    memcpy(p, &a, sizeof a);
+}
+static inline pair pair_sub(pair a, pair b)
+{
+    return join(a.half[0] - b.half[0], a.half[1] - b.half[1]);
+}
+static inline pair pair_add(pair a, pair b)
+{
+    return join(a.half[0] + b.half[0], a.half[1] + b.half[1]);
+}
+static inline void transpose(pair r[4])
+{
+    for (int h = 0; h < 2; h++) {
+        four ab = __builtin_shufflevector(r[0].half[h], r[1].half[h], 0, 4, 1, 5);
+        four cd = __builtin_shufflevector(r[2].half[h], r[3].half[h], 0, 4, 1, 5);
+        four ef = __builtin_shufflevector(r[0].half[h], r[1].half[h], 2, 6, 3, 7);
+        four gh = __builtin_shufflevector(r[2].half[h], r[3].half[h], 2, 6, 3, 7);
+        r[0].half[h] = __builtin_shufflevector(ab, cd, 0, 1, 4, 5);
+        r[1].half[h] = __builtin_shufflevector(ab, cd, 2, 3, 6, 7);
+        r[2].half[h] = __builtin_shufflevector(ef, gh, 0, 1, 4, 5);
+        r[3].half[h] = __builtin_shufflevector(ef, gh, 2, 3, 6, 7);
+    }
+}
+#endif
 
-static inline void load_edges(const struct normals_place *places, const struct normals_corner *t,
-                              uint32_t count, uint32_t first, struct batch *s)
+static inline void load_edges(const struct normals_group *g, const uint16_t *list, uint32_t count,
+                              struct batch *s)
 {
     for (uint32_t i = 0; i < count; i += 4) {
-        four a[4], b[4];
-        for (uint32_t k = 0; k < 4; k++) {
-            four at = load(&places[t[i + k].at]);
-            a[k] = load(&places[t[i + k].next]) - at;
-            b[k] = load(&places[t[i + k].last]) - at;
+        pair a[4], b[4];
+        _Pragma("GCC unroll 4") for (uint32_t k = 0; k < 4; k++)
+        {
+            const struct normals_corner *c = &g->triangles[list[i + k]];
+            pair at = join(load(&g->before[c->at]), load(&g->after[c->at]));
+            a[k] = pair_sub(join(load(&g->before[c->next]), load(&g->after[c->next])), at);
+            b[k] = pair_sub(join(load(&g->before[c->last]), load(&g->after[c->last])), at);
         }
         transpose(a);
         transpose(b);
-        for (int r = 0; r < 3; r++) {
-            memcpy(&s->a[r][first + i], &a[r], sizeof a[r]);
-            memcpy(&s->b[r][first + i], &b[r], sizeof b[r]);
+        _Pragma("GCC unroll 3") for (int r = 0; r < 3; r++)
+        {
+            pair_store(&s->a[r][2 * i], a[r]);
+            pair_store(&s->b[r][2 * i], b[r]);
         }
     }
 }
@@ -74,76 +136,119 @@ static inline lanes atan_unit(lanes t)
     return lanes_mul(t, lanes_add(low, lanes_mul(high, zz)));
 }
 
-// The angle whose sine and cosine are proportional to s >= 0 and c; not a number for 0 and 0.
-static inline lanes angle_of(lanes s, lanes c)
+// An angle by its sine >= 0 and cosine, both times any factor: the smaller over the larger, to be
+// divided, and what follows from the quotient. Not a number for 0 and 0.
+struct slope {
+    lanes small, large;
+    lanes_mask steep, blunt;
+};
+static inline struct slope slope_of(lanes s, lanes c)
 {
     lanes size = lanes_abs(c);
     lanes_mask steep = lanes_above(s, size);
-    lanes small = lanes_choose(steep, size, s), large = lanes_choose(steep, s, size);
-    lanes angle = atan_unit(lanes_div(small, large));
-    angle = lanes_choose(steep, lanes_sub(lanes_all(1.57079633f), angle), angle);
-    return lanes_choose(lanes_above(lanes_all(0), c), lanes_sub(lanes_all(3.14159265f), angle),
-                        angle);
+    return (struct slope){lanes_choose(steep, size, s), lanes_choose(steep, s, size), steep,
+                          lanes_above(lanes_all(0), c)};
+}
+static inline lanes angle_of(struct slope s, lanes quotient)
+{
+    lanes angle = atan_unit(quotient);
+    angle = lanes_choose(s.steep, lanes_sub(lanes_all(1.57079633f), angle), angle);
+    return lanes_choose(s.blunt, lanes_sub(lanes_all(3.14159265f), angle), angle);
 }
 
 static inline void weigh(struct batch *s, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i += LANES_WIDTH) {
-        lanes a[3], b[3], n[3], angles[3], zero = lanes_all(0);
+        lanes a[3], b[3], n[3], angles[3], zero = lanes_all(0), tiny = lanes_all(1e-37f);
         for (int r = 0; r < 3; r++) {
             a[r] = lanes_load(&s->a[r][i]);
             b[r] = lanes_load(&s->b[r][i]);
         }
         lanes_cross(a, b, n);
         lanes ab = lanes_dot(a, b), sine = lanes_root(lanes_dot(n, n));
-        lanes_mask has_area = lanes_above(sine, zero);
-        lanes over = lanes_div(lanes_all(1), sine);
-        angles[0] = angle_of(sine, ab);
-        angles[1] = angle_of(sine, lanes_sub(lanes_dot(a, a), ab));
+        struct slope first = slope_of(sine, ab), next = slope_of(sine, lanes_sub(lanes_dot(a, a), ab));
+        // One division for both; edges below 1e-9 or above 1e9 units have no area.
+        lanes both = lanes_mul(first.large, next.large);
+        lanes_mask measured = lanes_both(lanes_above(both, tiny), lanes_above(lanes_all(1e38f), both));
+        lanes_mask has_area = lanes_both(lanes_above(sine, zero), measured);
+        lanes over = lanes_div(lanes_all(1), sine), under = lanes_div(lanes_all(1), both);
+        angles[0] = angle_of(first, lanes_mul(lanes_mul(first.small, next.large), under));
+        angles[1] = angle_of(next, lanes_mul(lanes_mul(next.small, first.large), under));
         // The three make a straight line; rounding must not leave less than nothing.
         angles[2] = lanes_sub(lanes_all(3.14159265f), lanes_add(angles[0], angles[1]));
         angles[2] = lanes_choose(lanes_above(angles[2], zero), angles[2], zero);
         for (int r = 0; r < 3; r++) {
-            lanes_store(&s->normal[r][i], n[r]);
-            lanes_store(&s->weight[r][i], lanes_choose(has_area, lanes_mul(angles[r], over), zero));
+            lanes weight = lanes_choose(has_area, lanes_mul(angles[r], over), zero);
+            for (int k = 0; k < 3; k++)
+                lanes_store(&s->add[r][k][i], lanes_mul(weight, n[k]));
         }
     }
 }
 
-static inline void gather(struct batch *s, uint32_t count)
+static inline void hand_out(const struct batch *s, const uint16_t *list, uint32_t count,
+                            struct share *shares)
 {
-    for (uint32_t i = 0; i < count; i += 4) {
-        four n[4] = {{0}}, w[4] = {{0}};
-        for (int r = 0; r < 3; r++) {
-            memcpy(&n[r], &s->normal[r][i], sizeof n[r]);
-            memcpy(&w[r], &s->weight[r][i], sizeof w[r]);
+    for (uint32_t i = 0; i < count; i += 4)
+        _Pragma("GCC unroll 3") for (uint32_t corner = 0; corner < 3; corner++)
+        {
+            const float(*add)[BOTH] = s->add[corner];
+            pair v[4] = {pair_load(&add[0][2 * i]), pair_load(&add[1][2 * i]),
+                         pair_load(&add[2][2 * i]), join((four){0}, (four){0})};
+            transpose(v);
+            _Pragma("GCC unroll 4") for (uint32_t k = 0; k < 4; k++)
+                pair_store(shares[NORMALS_USE(list[i + k], corner)].at, v[k]);
         }
-        transpose(n);
-        transpose(w);
-        for (uint32_t k = 0; k < 4; k++)
-            s->out[i + k] = (struct measured){n[k], w[k]};
+}
+
+// The triangles that rows which turn look at; the last is repeated to a whole vector.
+static inline uint32_t list_triangles(const struct normals_group *g, uint16_t *list)
+{
+    uint32_t rows = 0, count = 0;
+    for (uint32_t i = 0; i < g->row_count; i++)
+        rows |= g->rows[i].normal ? 1u << i : 0;
+    for (uint32_t i = 0; i < g->triangle_count; i++) {
+        list[count] = (uint16_t)i;
+        count += (g->triangle_rows[i] & rows) != 0;
+    }
+    for (; count % 16 != 0; count++)
+        list[count] = list[count - 1];
+    return count;
+}
+
+static inline void measure(const struct normals_group *g, const uint16_t *list, uint32_t count,
+                           struct share *shares)
+{
+    struct batch batch;
+    for (uint32_t i = 0; i < count; i += STRETCH) {
+        uint32_t now = count - i < STRETCH ? count - i : STRETCH;
+        load_edges(g, list + i, now, &batch);
+        weigh(&batch, 2 * now);
+        hand_out(&batch, list + i, now, shares);
     }
 }
 
 struct sums {
-    float from[3][LANES], to[3][LANES];
+    _Alignas(64) float from[3][LANES], to[3][LANES];
 };
 
-static inline void sum_corners(const struct normals_row *row, const struct measured *before,
-                               const struct measured *after, struct sums *s)
+static inline void sum_corners(const struct normals_row *row, const struct share *shares,
+                               struct sums *s)
 {
     const uint16_t *use = row->uses;
-    memset(s, 0, sizeof *s);
+    pair m[LANES];
+    memset(m, 0, sizeof m);
     for (uint32_t i = 0; i < row->turn_count; i++) {
-        four from = {0, 0, 0, 0}, to = {0, 0, 0, 0};
+        pair sum = m[row->lanes[i]];
         for (uint32_t left = row->corner_counts[i]; left > 0; left--, use++) {
-            const struct measured *b = &before[*use / 4], *a = &after[*use / 4];
-            from += b->normal * b->weight[*use % 4];
-            to += a->normal * a->weight[*use % 4];
+            sum = pair_add(sum, pair_load(shares[*use].at));
         }
+        m[row->lanes[i]] = sum;
+    }
+    for (uint32_t l = 0; l < LANES; l += 4) {
+        transpose(&m[l]);
         for (int r = 0; r < 3; r++) {
-            s->from[r][row->lanes[i]] = from[r];
-            s->to[r][row->lanes[i]] = to[r];
+            memcpy(&s->from[r][l], &m[l + (uint32_t)r], sizeof(four));
+            memcpy(&s->to[r][l], (const float *)&m[l + (uint32_t)r] + 4, sizeof(four));
         }
     }
 }
@@ -201,16 +306,15 @@ static inline void turn_lanes(const struct sums *s, float (*normal)[LANES])
     }
 }
 
-static void normals_row_run(const struct normals_row *row)
+static void normals_group_run(const struct normals_group *g)
 {
-    struct batch batch;
+    struct share shares[3 * NORMALS_GROUP_TRIANGLES];
+    uint16_t list[NORMALS_GROUP_TRIANGLES + 16];
     struct sums s;
-    uint32_t count = row->triangle_count;
-    if (count == 0) return;
-    load_edges(row->before, row->triangles, count, 0, &batch);
-    load_edges(row->after, row->triangles, count, count, &batch);
-    weigh(&batch, 2 * count);
-    gather(&batch, 2 * count);
-    sum_corners(row, batch.out, batch.out + count, &s);
-    turn_lanes(&s, row->normal);
+    measure(g, list, list_triangles(g, list), shares);
+    for (uint32_t i = 0; i < g->row_count; i++) {
+        if (!g->rows[i].normal) continue;
+        sum_corners(&g->rows[i], shares, &s);
+        turn_lanes(&s, g->rows[i].normal);
+    }
 }

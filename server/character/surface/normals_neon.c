@@ -1,6 +1,6 @@
 #include "server/character/surface/normals_lanes.h"
 
-void normals_row_neon(const struct normals_row *row)
+void normals_group_neon(const struct normals_group *group)
 {
-    normals_row_run(row);
+    normals_group_run(group);
 }

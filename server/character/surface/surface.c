@@ -50,6 +50,7 @@ struct surface_frame surface_begin(const struct surface_job *job, struct arena *
         f.palette = palette;
     }
     f.face = face_begin(m, job->map, job->pose.weights, scratch);
+    f.face.level = job->level;
     if (job->correct) begin_correct(&f, scratch);
     return f;
 }
@@ -73,7 +74,7 @@ void surface_face(const struct surface_frame *f, size_t part, size_t part_count)
 
 void surface_turn(const struct surface_frame *f, size_t part, size_t part_count)
 {
-    struct share s = share_of(f->job.map->turns.row_count, part, part_count);
+    struct share s = share_of(f->job.map->turns.group_count, part, part_count);
     face_turn_normals(&f->face, s.first, s.count);
 }
 
@@ -128,7 +129,7 @@ void surface_correct(const struct surface_frame *f, size_t part, size_t part_cou
 
 void surface_settle(const struct surface_frame *f, size_t part, size_t part_count)
 {
-    struct share s = row_share(f, part, part_count);
+    struct share s = share_of(f->job.correct->turns.group_count, part, part_count);
     correct_turn_normals(&f->correct, s.first, s.count);
 }
 

@@ -4,6 +4,8 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "server/character/surface/normals_kernel.h"
+
 enum { LANES = MODEL_LANES };
 
 static size_t padded(size_t bytes)
@@ -28,14 +30,12 @@ static size_t corners_bound(const struct model *m)
 
 size_t turn_map_bytes(const struct model *m)
 {
-    size_t blocks = m->blocks_count, corners = corners_bound(m);
-    return 6 * padded((blocks + 1) * sizeof(uint32_t)) + padded(model_vertex_count(m)) +
-           2 * padded(model_vertex_count(m) * sizeof(uint32_t)) +
-           padded(corners * sizeof(struct normals_corner)) +
-           padded((corners + blocks * NORMALS_ROW_BATCH) * sizeof(struct normals_corner)) +
-           padded(3 * corners * sizeof(uint32_t)) + padded((blocks + 1) * sizeof(uint32_t)) +
-           padded(corners * sizeof(uint16_t)) + padded(corners * sizeof(uint32_t)) +
-           2 * padded(m->indices_count / 3 * sizeof(uint32_t));
+    size_t blocks = m->blocks_count, corners = corners_bound(m), vertices = model_vertex_count(m);
+    return 11 * padded((blocks + 1) * sizeof(uint32_t)) + padded(blocks) + padded(vertices) +
+           2 * padded(vertices * sizeof(uint32_t)) +
+           2 * padded(corners * sizeof(struct normals_corner)) + padded(corners * sizeof(uint32_t)) +
+           padded(3 * corners * sizeof(uint32_t)) + padded(corners * sizeof(uint32_t)) +
+           padded(corners * sizeof(uint32_t)) + 3 * padded(m->indices_count / 3 * sizeof(uint32_t));
 }
 
 // A map in the making: the tables of turn_map, writable.
@@ -50,9 +50,15 @@ struct build {
     uint32_t *turn_first, *corner_first, *near_first;
     uint32_t *turn_places, *turn_corners;
     struct normals_corner *corners, *triangles;
-    uint32_t *triangle_first, *corner_source; // [corner] its place in `indices`
+    size_t groups;
+    uint32_t *group_first, *group_rows, *triangle_first;
+    uint32_t *links, *linked; // [row] to the group in the making; rows that have some
+    uint8_t *taken;           // [row] in a group
+    uint32_t *corner_source; // [corner] its place in `indices`
     uint16_t *corner_uses;
-    uint32_t *triangle_row, *triangle_at; // [triangle of the model] scratch
+    uint32_t *triangle_rows;
+    uint32_t asked; // how often new_triangles was
+    uint32_t *row_seen, *group_seen, *triangle_at; // [triangle of the model] scratch
     uint32_t *near, *seen_by; // seen_by: [row] scratch, the last row that listed it, plus one
 };
 
@@ -175,29 +181,104 @@ static void list_turns(struct build *b)
     rewind_rows(b->corner_first, b->rows);
 }
 
-// A row's vertices share most of their triangles: each is measured once a row.
-static void list_triangles(struct build *b)
+// How many triangles the row would add to the group.
+static uint32_t new_triangles(struct build *b, uint32_t row)
+{
+    uint32_t count = 0, stamp = ++b->asked;
+    for (uint32_t i = b->corner_first[row]; i < b->corner_first[row + 1]; i++) {
+        uint32_t triangle = b->corner_source[i] / 3;
+        if (b->group_seen[triangle] == b->groups + 1 || b->row_seen[triangle] == stamp) continue;
+        b->row_seen[triangle] = stamp;
+        count++;
+    }
+    return count;
+}
+
+// `bit`: the row's place in the group.
+static uint32_t take_triangles(struct build *b, uint32_t row, uint32_t bit, uint32_t count)
 {
     const struct model *m = b->m;
-    uint32_t count = 0;
-    memset(b->triangle_row, 0, m->indices_count / 3 * sizeof *b->triangle_row);
-    for (uint32_t row = 0; row < b->rows; row++) {
-        b->triangle_first[row] = count;
-        for (uint32_t i = b->corner_first[row]; i < b->corner_first[row + 1]; i++) {
-            uint32_t triangle = b->corner_source[i] / 3, place = b->corner_source[i] % 3;
-            if (b->triangle_row[triangle] != row + 1) {
-                const uint32_t *v = m->indices + 3 * (size_t)triangle;
-                b->triangle_row[triangle] = row + 1;
-                b->triangle_at[triangle] = count - b->triangle_first[row];
-                b->triangles[count++] = (struct normals_corner){
-                    place_of(b, v[0]), place_of(b, v[1]), place_of(b, v[2])};
-            }
-            b->corner_uses[i] = (uint16_t)NORMALS_USE(b->triangle_at[triangle], place);
+    uint32_t first = b->triangle_first[b->groups];
+    for (uint32_t i = b->corner_first[row]; i < b->corner_first[row + 1]; i++) {
+        uint32_t triangle = b->corner_source[i] / 3, place = b->corner_source[i] % 3;
+        if (b->group_seen[triangle] != b->groups + 1) {
+            const uint32_t *v = m->indices + 3 * (size_t)triangle;
+            b->group_seen[triangle] = (uint32_t)b->groups + 1;
+            b->triangle_at[triangle] = count - first;
+            b->triangle_rows[count] = 0;
+            b->triangles[count++] =
+                (struct normals_corner){place_of(b, v[0]), place_of(b, v[1]), place_of(b, v[2])};
         }
-        for (; (count - b->triangle_first[row]) % NORMALS_ROW_BATCH != 0; count++)
-            b->triangles[count] = b->triangles[count - 1];
+        uint32_t at = b->triangle_at[triangle];
+        b->triangle_rows[first + at] = b->triangle_rows[first + at] | 1u << bit;
+        b->corner_uses[i] = (uint16_t)NORMALS_USE(at, place);
     }
-    b->triangle_first[b->rows] = count;
+    return count;
+}
+
+static uint32_t link_neighbours(struct build *b, uint32_t row, uint32_t linked)
+{
+    for (uint32_t i = b->corner_first[row]; i < b->corner_first[row + 1]; i++) {
+        const struct normals_corner *c = &b->corners[i];
+        const uint32_t rows[3] = {c->at / LANES, c->next / LANES, c->last / LANES};
+        for (int k = 0; k < 3; k++) {
+            if (b->taken[rows[k]]) continue;
+            if (b->links[rows[k]]++ == 0) b->linked[linked++] = rows[k];
+        }
+    }
+    return linked;
+}
+
+// The row with most links, or MODEL_NONE; taken off the list.
+static int32_t next_row(struct build *b, uint32_t *linked)
+{
+    uint32_t best = *linked;
+    for (uint32_t i = 0; i < *linked; i++)
+        if (best == *linked || b->links[b->linked[i]] > b->links[b->linked[best]]) best = i;
+    if (best == *linked) return MODEL_NONE;
+    uint32_t row = b->linked[best];
+    b->linked[best] = b->linked[--*linked];
+    b->links[row] = 0;
+    return (int32_t)row;
+}
+
+// From `row` on outwards while there is room; returns the triangles' end.
+static uint32_t grow_group(struct build *b, uint32_t row, uint32_t *rows, uint32_t count)
+{
+    uint32_t first = b->triangle_first[b->groups], size = 0, linked = 0;
+    for (int32_t next = (int32_t)row; next != MODEL_NONE && size < NORMALS_GROUP_ROWS;
+         next = next_row(b, &linked)) {
+        uint32_t more = new_triangles(b, (uint32_t)next);
+        bool alone = size == 0 && more > NORMALS_GROUP_TRIANGLES;
+        if (!alone && count - first + more > NORMALS_GROUP_TRIANGLES) continue; // try another
+        b->taken[next] = 1;
+        b->group_rows[(*rows)++] = (uint32_t)next;
+        if (alone) break;
+        count = take_triangles(b, (uint32_t)next, size++, count);
+        linked = link_neighbours(b, (uint32_t)next, linked);
+    }
+    for (uint32_t i = 0; i < linked; i++)
+        b->links[b->linked[i]] = 0;
+    return count;
+}
+
+// Vertices that lie together share most of their triangles: each is measured once a group.
+static void list_groups(struct build *b)
+{
+    uint32_t count = 0, rows = 0;
+    memset(b->row_seen, 0, b->m->indices_count / 3 * sizeof *b->row_seen);
+    memset(b->group_seen, 0, b->m->indices_count / 3 * sizeof *b->group_seen);
+    memset(b->links, 0, b->rows * sizeof *b->links);
+    memset(b->taken, 0, b->rows);
+    for (uint32_t row = 0; row < b->rows; row++) {
+        if (b->taken[row]) continue;
+        b->group_first[b->groups] = rows;
+        b->triangle_first[b->groups] = count;
+        count = grow_group(b, row, &rows, count);
+        b->groups++;
+    }
+    b->group_first[b->groups] = rows;
+    b->triangle_first[b->groups] = count;
 }
 
 static void list_near_rows(struct build *b)
@@ -238,16 +319,23 @@ void turn_map_build(const struct model *m, const uint16_t *moving, const uint8_t
         .turn_corners = ARENA_ARRAY(a, uint32_t, model_vertex_count(m)),
         .corners = ARENA_ARRAY(a, struct normals_corner, corners),
         .near = ARENA_ARRAY(a, uint32_t, 3 * corners),
-        .triangles = ARENA_ARRAY(a, struct normals_corner, corners + blocks * NORMALS_ROW_BATCH),
+        .triangles = ARENA_ARRAY(a, struct normals_corner, corners),
+        .triangle_rows = ARENA_ARRAY(a, uint32_t, corners),
+        .group_first = ARENA_ARRAY(a, uint32_t, blocks + 1),
+        .group_rows = ARENA_ARRAY(a, uint32_t, blocks),
+        .links = ARENA_ARRAY(a, uint32_t, blocks),
+        .linked = ARENA_ARRAY(a, uint32_t, blocks),
+        .taken = ARENA_ARRAY(a, uint8_t, blocks),
         .triangle_first = ARENA_ARRAY(a, uint32_t, blocks + 1),
         .corner_source = ARENA_ARRAY(a, uint32_t, corners),
         .corner_uses = ARENA_ARRAY(a, uint16_t, corners),
-        .triangle_row = ARENA_ARRAY(a, uint32_t, m->indices_count / 3),
+        .row_seen = ARENA_ARRAY(a, uint32_t, m->indices_count / 3),
+        .group_seen = ARENA_ARRAY(a, uint32_t, m->indices_count / 3),
         .triangle_at = ARENA_ARRAY(a, uint32_t, m->indices_count / 3),
     };
     number_rows(&b);
     list_turns(&b);
-    list_triangles(&b);
+    list_groups(&b);
     list_near_rows(&b);
     *out = (struct turn_map){
         .row_count = b.rows,
@@ -258,8 +346,12 @@ void turn_map_build(const struct model *m, const uint16_t *moving, const uint8_t
         .turn_corners = b.turn_corners,
         .corner_first = b.corner_first,
         .corners = b.corners,
+        .group_count = b.groups,
+        .group_first = b.group_first,
+        .group_rows = b.group_rows,
         .triangle_first = b.triangle_first,
         .triangles = b.triangles,
+        .triangle_rows = b.triangle_rows,
         .corner_uses = b.corner_uses,
         .near_first = b.near_first,
         .near = b.near,

@@ -19,11 +19,14 @@ struct turn_map {
     const uint32_t *turn_corners;           // how many; they follow those of the turn before
     const uint32_t *corner_first;           // [row + 1] into corners
     const struct normals_corner *corners;   // places are row * MODEL_LANES + lane
-    const uint32_t *triangle_first;         // [row + 1] into triangles
-    const struct normals_corner *triangles; // the distinct ones around the row's vertices, places;
-                                            // the last is repeated to whole NORMALS_ROW_BATCHes
-    const uint16_t *corner_uses;            // [corner] NORMALS_USE of its row's triangle; not to be
-                                            // used in rows of more than NORMALS_ROW_TRIANGLES
+    // Rows that lie together share their triangles: NORMALS_GROUP_ROWS at most. A row with more than NORMALS_GROUP_TRIANGLES is a group of its own, without triangles and uses.
+    size_t group_count;
+    const uint32_t *group_first;            // [group + 1] into group_rows
+    const uint32_t *group_rows;             // every row once
+    const uint32_t *triangle_first;         // [group + 1] into triangles
+    const struct normals_corner *triangles; // the distinct ones around the group's vertices, places
+    const uint32_t *triangle_rows;          // bit a row of the group that looks at the triangle
+    const uint16_t *corner_uses;            // [corner] NORMALS_USE of its group's triangle
     const uint32_t *near_first;             // [row + 1] into near
     const uint32_t *near;                   // rows that the row's corners look at
 };
