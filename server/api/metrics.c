@@ -144,6 +144,8 @@ static void put_stage(struct metrics_text *m, const struct api *a)
     metrics_gauge(m, "sinew_models_ready", "Characters that can be joined.",
                   (double)models_in(a->options.models, MODELS_READY));
     metrics_counter(m, "sinew_evaluations_total", "Surfaces evaluated.", s.evaluations);
+    metrics_counter(m, "sinew_poses_refused_total",
+                    "Surfaces whose pose was not finite where a driver reads it.", s.refused_poses);
     metrics_begin(m, "sinew_encodings_total", "counter", "Frames encoded.");
     metrics_value(m, "kind=\"key\"", (double)s.key_encodings);
     metrics_value(m, "kind=\"delta\"", (double)(s.encodings - s.key_encodings));

@@ -105,7 +105,7 @@ bool body_pose(struct body *b, double age_s)
     bool swings = b->extras.moving;
     if (b->surface && same && !swings) {
         b->extras_age_s = age_s;
-        return false;
+        return b->stale;
     }
     pose_rest(m, b->pose);
     if (clip != MODEL_NONE)
@@ -120,6 +120,7 @@ bool body_pose(struct body *b, double age_s)
     b->shown_change = b->change;
     b->shown_time_s = time_s;
     if (b->extras.model) advance_extras(b, age_s);
+    b->stale = true;
     return true;
 }
 
@@ -139,6 +140,12 @@ void body_begin(struct body *b)
     b->frame = surface_begin(&job, &b->arena);
     b->refused += b->frame.pose_refused;
     b->surface++;
+    b->stale = false;
+}
+
+bool body_has_memory(const struct body *b)
+{
+    return b->extras.model != NULL;
 }
 
 bool body_has_face(const struct body *b)

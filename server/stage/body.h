@@ -61,6 +61,7 @@ struct body {
     struct surface_frame frame;
     uint64_t shown_change;
     double shown_time_s;
+    bool stale; // the pose has moved on since body_begin
 };
 
 MUST_CHECK enum err body_create(const struct body_options *options, struct body *out);
@@ -73,6 +74,9 @@ int32_t body_default_clip(const struct model *m);
 // is that of this pose already, and the stages must not be run. Then body_begin, and the stages in
 // order with a barrier between; each takes (part, part_count).
 bool body_pose(struct body *b, double age_s);
+// What it looks like depends on how it has moved: body_pose must be called in every tick, whether
+// anybody looks or not, or else a replay would show something else.
+bool body_has_memory(const struct body *b);
 void body_begin(struct body *b);
 bool body_has_face(const struct body *b); // after body_begin: false: no need for body_face and turn
 void body_face(struct body *b, size_t part, size_t part_count);

@@ -88,6 +88,7 @@ struct stage_snapshot { // for /status and /metrics
     uint64_t evaluations, encodings, key_encodings, still_frames; // since start
     uint64_t encoded_bytes;
     uint64_t dropped_frames; // no free frame memory: all of it was held by slow readers
+    uint64_t refused_poses;  // not finite where a driver reads them: its last weights stood in
     uint64_t grid_changes, inputs;
 };
 void stage_snapshot(const struct stage *s, struct stage_snapshot *out);

@@ -89,7 +89,7 @@ static void list_items(struct stage *s)
     l->item_count = 0;
     for (size_t i = 0; i < s->actors.capacity; i++) {
         struct actor *a = slots_at(&s->actors, i);
-        if (a && a->wanted) l->items[l->item_count++] = (struct tick_item){.actor = a};
+        if (a && (a->wanted || body_has_memory(&a->body))) l->items[l->item_count++] = (struct tick_item){.actor = a};
     }
 }
 
@@ -99,7 +99,8 @@ static void pose_item(struct stage *s, struct tick_item *item)
 {
     const struct actor *a = item->actor;
     uint64_t age = s->tick > a->first_tick ? s->tick - a->first_tick : 0;
-    item->changed = body_pose(&item->actor->body, (double)age / (double)s->options.tick_hz);
+    bool changed = body_pose(&item->actor->body, (double)age / (double)s->options.tick_hz);
+    item->changed = changed && a->wanted;
 }
 
 static void run_whole(void *owner, size_t part, size_t part_count, struct workers_seat *seat)
@@ -181,7 +182,10 @@ static void evaluate(struct stage *s)
         if (correct) workers_run(s->workers, pieces, run_settle, &w);
     }
     for (size_t i = 0; i < l->item_count; i++)
-        s->counts.evaluations += l->items[i].changed;
+        if (l->items[i].changed) {
+            s->counts.evaluations++;
+            s->counts.refused_poses += l->items[i].actor->body.frame.pose_refused;
+        }
 }
 
 // ---- grids --------------------------------------------------------------------------------

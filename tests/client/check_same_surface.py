@@ -23,6 +23,9 @@ if not (data / "SOURCES.tsv").exists():
 MODELS = {"Fox": "gltf/khronos/Fox.glb", "CesiumMan": "gltf/khronos/CesiumMan.glb",
           "RobotExpressive": "gltf/other/RobotExpressive.glb", "Godette": "vrm/Godette_vrm_v4.vrm",
           "mh_cmu": "psd/makehuman/mh_cmu.glb", "face": "face/facecap/facecap_plain.glb", "ict": "face/ict/ict_face_arkit.glb"}
+characters = pathlib.Path(__file__).resolve().parents[1] / "assets" / "characters"
+# With correctives and what jiggles.
+ALL = MODELS | {"mira": characters / "mira.rig.json", "pup": characters / "pup.rig.json"}
 
 
 def floats(path):
@@ -66,13 +69,13 @@ def compare(folder, url, name, model, raw):
 
 
 def inspect(name):
-    return json.loads(subprocess.run([sinewd, "inspect", data / MODELS[name], "--json"], check=True,
+    return json.loads(subprocess.run([sinewd, "inspect", data / ALL[name], "--json"], check=True,
                                      capture_output=True, text=True).stdout)
 
 
 def serve(folder):
     command = [sinewd, "serve", "--data", folder / "data", "--http", "127.0.0.1:0", "--tls", "127.0.0.1:0"]
-    for name, path in MODELS.items():
+    for name, path in ALL.items():
         command += ["--model", f"{name}={data / path}"]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
 
@@ -88,7 +91,7 @@ with tempfile.TemporaryDirectory() as name:
             if m := re.search(r"(https?)://127\.0\.0\.1:(\d+)", line):
                 ports[m[1]] = m[2]
         urls = [f"ws://127.0.0.1:{ports['http']}", f"sinew://127.0.0.1:{ports['https']}", f"wss://127.0.0.1:{ports['https']}"]
-        for name, path in MODELS.items():
+        for name, path in ALL.items():
             make_script(folder / "script.jsonl", inspect(name), 1)
             for url in urls:
                 fine &= compare(folder, url, name, data / path, raw=False)
@@ -96,7 +99,7 @@ with tempfile.TemporaryDirectory() as name:
         print("ten seconds of applied inputs, streamed raw and offline: equal")
         for name, url in zip(("Fox", "RobotExpressive", "mh_cmu", "ict"), urls[1:] * 2):
             make_script(folder / "script.jsonl", inspect(name), 10)
-            fine &= compare(folder, url, name, data / MODELS[name], raw=True)
+            fine &= compare(folder, url, name, data / ALL[name], raw=True)
     finally:
         server.terminate()
         server.wait(30)
