@@ -89,7 +89,8 @@ static void list_items(struct stage *s)
     l->item_count = 0;
     for (size_t i = 0; i < s->actors.capacity; i++) {
         struct actor *a = slots_at(&s->actors, i);
-        if (a && (a->wanted || body_has_memory(&a->body))) l->items[l->item_count++] = (struct tick_item){.actor = a};
+        if (a && (a->wanted || body_has_memory(&a->body)))
+            l->items[l->item_count++] = (struct tick_item){.actor = a};
     }
 }
 

@@ -137,6 +137,7 @@ static void run_face(void *context)
     struct scene *s = r->scene;
     size_t mark = arena_mark(&s->arena);
     struct face f = face_begin(s->model, &s->map, s->blended.weights, &s->arena);
+    f.level = simd_best();
     face_move(&f, 0, s->map.turns.row_count);
     if (r->turn) face_turn_normals(&f, 0, s->map.turns.group_count);
     arena_rewind(&s->arena, mark);

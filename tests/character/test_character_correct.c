@@ -52,8 +52,7 @@ static void fill(struct setting *s, uint32_t influences, uint32_t dual_lanes, do
         s->slots[k] = (uint16_t)((k * 2 + 1) % SLOTS);
     for (uint32_t l = 0; l < LANES; l++) {
         double sum = 0;
-        for (uint32_t k = 0; k < influences; k++)
-        {
+        for (uint32_t k = 0; k < influences; k++) {
             s->lane_weights[k * LANES + l] = (float)(1.01 + noise());
             sum += (double)s->lane_weights[k * LANES + l];
         }
@@ -95,7 +94,8 @@ static void run(const struct setting *s, correct_row_fn *kernel, struct surface_
     EXPECT(kernel(&row));
 }
 
-// At most twice the limit, nothing below 1.6 times it: the smooth bound of correct_lanes.h in double.
+// At most twice the limit, nothing below 1.6 times it: the smooth bound of correct_lanes.h in
+// double.
 static void bound(double limit, double sum[3])
 {
     double length = sqrt(sum[0] * sum[0] + sum[1] * sum[1] + sum[2] * sum[2]);

@@ -131,8 +131,7 @@ static void move_row(const struct face *f, size_t row)
     uint32_t lane_count = m->blocks[map->turns.blocks[row]].lane_count;
     repeat_last(lane_count, out->position);
     repeat_last(lane_count, out->normal);
-    if (f->turning)
-        turn_take_places(out->position[0], &f->to[row * LANES]);
+    if (f->turning) turn_take_places(out->position[0], &f->to[row * LANES]);
 }
 
 void face_move(const struct face *f, size_t first, size_t count)

@@ -36,13 +36,13 @@ void face_map_build(const struct model *m, struct arena *a, struct face_map *out
 struct face {
     const struct model *model;
     const struct face_map *map;
-    const float *weights;           // channels_count
-    bool any;                       // some channel that moves something has weight
-    bool turning;                   // an active channel has no normal deltas of its own
-    bool mixed;                     // ... and another active one has
-    uint8_t *copied;                // [row] 1: `moved` stands in for the model's rest
-    struct model_rest_block *moved; // [row] x and n0'; set where copied
-    uint8_t *turned;                // [row] channels without normals move some of it
+    const float *weights;            // channels_count
+    bool any;                        // some channel that moves something has weight
+    bool turning;                    // an active channel has no normal deltas of its own
+    bool mixed;                      // ... and another active one has
+    uint8_t *copied;                 // [row] 1: `moved` stands in for the model's rest
+    struct model_rest_block *moved;  // [row] x and n0'; set where copied
+    uint8_t *turned;                 // [row] channels without normals move some of it
     struct normals_place *from, *to; // [row * MODEL_LANES + lane] where turns begin, and x
     enum simd_level level;           // set after face_begin
 };

@@ -166,10 +166,12 @@ static inline void weigh(struct batch *s, uint32_t count)
         }
         lanes_cross(a, b, n);
         lanes ab = lanes_dot(a, b), sine = lanes_root(lanes_dot(n, n));
-        struct slope first = slope_of(sine, ab), next = slope_of(sine, lanes_sub(lanes_dot(a, a), ab));
+        struct slope first = slope_of(sine, ab),
+                     next = slope_of(sine, lanes_sub(lanes_dot(a, a), ab));
         // One division for both; edges below 1e-9 or above 1e9 units have no area.
         lanes both = lanes_mul(first.large, next.large);
-        lanes_mask measured = lanes_both(lanes_above(both, tiny), lanes_above(lanes_all(1e38f), both));
+        lanes_mask measured =
+            lanes_both(lanes_above(both, tiny), lanes_above(lanes_all(1e38f), both));
         lanes_mask has_area = lanes_both(lanes_above(sine, zero), measured);
         lanes over = lanes_div(lanes_all(1), sine), under = lanes_div(lanes_all(1), both);
         angles[0] = angle_of(first, lanes_mul(lanes_mul(first.small, next.large), under));

@@ -6,8 +6,8 @@
 #include "server/character/surface/normals.h"
 #include "server/character/surface/turn_map.h"
 
-// Turns the normals of what a stage (face, correct) has moved: by the shortest turn from m before to
-// m after, group by group of a turn map. A vertex of which m stays keeps its bits.
+// Turns the normals of what a stage (face, correct) has moved: by the shortest turn from m before
+// to m after, group by group of a turn map. A vertex of which m stays keeps its bits.
 struct turn_job {
     const struct model *model;
     const struct turn_map *map;

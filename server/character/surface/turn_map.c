@@ -33,9 +33,10 @@ size_t turn_map_bytes(const struct model *m)
     size_t blocks = m->blocks_count, corners = corners_bound(m), vertices = model_vertex_count(m);
     return 11 * padded((blocks + 1) * sizeof(uint32_t)) + padded(blocks) + padded(vertices) +
            2 * padded(vertices * sizeof(uint32_t)) +
-           2 * padded(corners * sizeof(struct normals_corner)) + padded(corners * sizeof(uint32_t)) +
-           padded(3 * corners * sizeof(uint32_t)) + padded(corners * sizeof(uint32_t)) +
-           padded(corners * sizeof(uint32_t)) + 3 * padded(m->indices_count / 3 * sizeof(uint32_t));
+           2 * padded(corners * sizeof(struct normals_corner)) +
+           padded(corners * sizeof(uint32_t)) + padded(3 * corners * sizeof(uint32_t)) +
+           padded(corners * sizeof(uint32_t)) + padded(corners * sizeof(uint32_t)) +
+           3 * padded(m->indices_count / 3 * sizeof(uint32_t));
 }
 
 // A map in the making: the tables of turn_map, writable.
@@ -54,10 +55,10 @@ struct build {
     uint32_t *group_first, *group_rows, *triangle_first;
     uint32_t *links, *linked; // [row] to the group in the making; rows that have some
     uint8_t *taken;           // [row] in a group
-    uint32_t *corner_source; // [corner] its place in `indices`
+    uint32_t *corner_source;  // [corner] its place in `indices`
     uint16_t *corner_uses;
     uint32_t *triangle_rows;
-    uint32_t asked; // how often new_triangles was
+    uint32_t asked;                                // how often new_triangles was
     uint32_t *row_seen, *group_seen, *triangle_at; // [triangle of the model] scratch
     uint32_t *near, *seen_by; // seen_by: [row] scratch, the last row that listed it, plus one
 };

@@ -14,12 +14,13 @@ struct turn_map {
     const uint32_t *blocks; // [row] -> block, ascending
     const int32_t *rows;    // [block] -> row or MODEL_NONE
     // Vertices whose normals turn when their surroundings move, row by row.
-    const uint32_t *turn_first;             // [row + 1] into the next two
-    const uint32_t *turn_places;            // lane within the row's block
-    const uint32_t *turn_corners;           // how many; they follow those of the turn before
-    const uint32_t *corner_first;           // [row + 1] into corners
-    const struct normals_corner *corners;   // places are row * MODEL_LANES + lane
-    // Rows that lie together share their triangles: NORMALS_GROUP_ROWS at most. A row with more than NORMALS_GROUP_TRIANGLES is a group of its own, without triangles and uses.
+    const uint32_t *turn_first;           // [row + 1] into the next two
+    const uint32_t *turn_places;          // lane within the row's block
+    const uint32_t *turn_corners;         // how many; they follow those of the turn before
+    const uint32_t *corner_first;         // [row + 1] into corners
+    const struct normals_corner *corners; // places are row * MODEL_LANES + lane
+    // Rows that lie together share their triangles: NORMALS_GROUP_ROWS at most. A row with more
+    // than NORMALS_GROUP_TRIANGLES is a group of its own, without triangles and uses.
     size_t group_count;
     const uint32_t *group_first;            // [group + 1] into group_rows
     const uint32_t *group_rows;             // every row once
