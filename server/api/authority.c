@@ -34,7 +34,7 @@ bool authority_find(void *authority, const char *token, struct auth_identity *ou
     uint8_t hash[SECRET_HASH_BYTES];
     size_t count = 0;
     const struct store_token *found = NULL;
-    if (!a->store || strlen(token) > 4 * SECRET_TEXT_BYTES) return false;
+    if (!a->store || strlen(token) >= AUTH_TOKEN_BYTES) return false;
     const struct store_token *list = store_tokens(a->store, &count);
     secret_hash(token, hash);
     for (size_t i = 0; i < count; i++)

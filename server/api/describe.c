@@ -123,6 +123,13 @@ static void add_floats(cJSON *o, const char *key, const float *values, int count
     (void)cJSON_AddItemToObject(o, key, cJSON_CreateFloatArray(values, count));
 }
 
+static bool same_floats(const float *a, const float *b, int count)
+{
+    for (int i = 0; i < count; i++)
+        if (a[i] != b[i]) return false;
+    return true;
+}
+
 static void add_pose(cJSON *o, const struct edition *e, const struct trs *locals)
 {
     const struct model *m = e->model;
@@ -130,7 +137,10 @@ static void add_pose(cJSON *o, const struct edition *e, const struct trs *locals
     cJSON *joints = cJSON_AddObjectToObject(cJSON_AddObjectToObject(o, "pose"), "joints");
     for (uint32_t i = 0; i < m->nodes_count; i++) {
         const struct trs *t = &locals[i], *rest = &m->nodes[i].rest;
-        if (memcmp(t, rest, sizeof *t) == 0) continue;
+        bool turned = !same_floats(&t->rotation.x, &rest->rotation.x, 4);
+        bool placed = !same_floats(&t->translation.x, &rest->translation.x, 3);
+        bool scaled = !same_floats(&t->scale.x, &rest->scale.x, 3);
+        if (!turned && !placed && !scaled) continue;
         const float turn[4] = {t->rotation.x, t->rotation.y, t->rotation.z, t->rotation.w};
         const float place[3] = {t->translation.x, t->translation.y, t->translation.z};
         const float scale[3] = {t->scale.x, t->scale.y, t->scale.z};
@@ -138,10 +148,8 @@ static void add_pose(cJSON *o, const struct edition *e, const struct trs *locals
         cJSON *joint = cJSON_AddObjectToObject(
             joints, e->name_is_alone[i] ? model_text(m, m->nodes[i].name) : name);
         add_floats(joint, "rotation", turn, 4);
-        if (memcmp(&t->translation, &rest->translation, sizeof t->translation) != 0)
-            add_floats(joint, "translation", place, 3);
-        if (memcmp(&t->scale, &rest->scale, sizeof t->scale) != 0)
-            add_floats(joint, "scale", scale, 3);
+        if (placed) add_floats(joint, "translation", place, 3);
+        if (scaled) add_floats(joint, "scale", scale, 3);
     }
 }
 

@@ -32,7 +32,8 @@ static void remove_folder(const char *folder)
 {
     char path[2048];
     DIR *dir = opendir(folder);
-    for (struct dirent *d; dir && (d = readdir(dir));) {
+    for (struct dirent *d;
+         dir && (d = readdir(dir));) { // NOLINT(concurrency-mt-unsafe): a stream of our own
         if (strcmp(d->d_name, ".") == 0 || strcmp(d->d_name, "..") == 0) continue;
         (void)snprintf(path, sizeof path, "%s/%s", folder, d->d_name);
         (void)unlink(path);
@@ -165,7 +166,7 @@ static void drop_kept(struct library *l, uint32_t part, const char *id)
 // may ask for the grant again until then. Uploads end.
 static void tidy(struct api *a)
 {
-    const int64_t day_ms = 24 * 3600 * (int64_t)1000;
+    const int64_t day_ms = (int64_t)24 * 3600 * 1000;
     struct library *l = a->options.library;
     int64_t now = errand_now_ms();
     if (now - a->tidied_ms < 1000) return;
@@ -374,8 +375,8 @@ static void on_commit(struct store_job *job)
     errand_end(e);
 }
 
-void errand_commit(struct errand *e, int status, cJSON *json, const char *action, uint32_t base,
-                   uint32_t number, void (*apply)(struct errand *e))
+void errand_commit(struct errand *e, int status, cJSON *json, const char *action,
+                   void (*apply)(struct errand *e))
 {
     struct store_commit *c = &e->commit;
     if (e->api->stopping) {
@@ -398,8 +399,12 @@ void errand_commit(struct errand *e, int status, cJSON *json, const char *action
                    e->item);
     c->audit.item = e->label;
     if (c->parts & STORE_VERSION && c->version.sha256[0]) c->audit.sha256 = c->version.sha256;
-    c->audit.base = base;
-    c->audit.number = number;
+    if (c->parts & STORE_VERSION) {
+        c->audit.base = c->version.parent;
+        c->audit.number = c->version.number;
+    } else if (c->parts & STORE_GRANT) {
+        c->audit.base = c->grant.base_version;
+    }
     c->audit.result = "done";
     if (e->is_keyed) {
         c->parts |= STORE_REPLY;

@@ -76,8 +76,8 @@ void errand_end(struct errand *e); // frees it; answers 500 when nothing has bee
 void errand_work(struct errand *e, enum err (*run)(struct errand *e),
                  void (*then)(struct errand *e));
 // Commits e->commit, with audit and answer (takes json); then apply, the answer, the end.
-void errand_commit(struct errand *e, int status, cJSON *json, const char *action, uint32_t base,
-                   uint32_t number, void (*apply)(struct errand *e));
+void errand_commit(struct errand *e, int status, cJSON *json, const char *action,
+                   void (*apply)(struct errand *e));
 
 // Checks: false: answered and ended.
 bool errand_if_match(struct errand *e, const char *tag, const char *now_etag, uint32_t version);

@@ -109,63 +109,64 @@ static void end_old(struct errand *e, struct library_grant *g)
     library_grant_end(l, g);
 }
 
+// False: answered and ended.
+static bool may_take(struct errand *e, const struct library_grant *g, int32_t example, bool force)
+{
+    bool mine = g && g->row.token == e->who.token;
+    bool late = g && g->row.expires_ms <= errand_now_ms();
+    if (force && !(e->who.scopes & AUTH_ADMIN)) {
+        errand_problem(e, 403, "forbidden", "Only an admin may break a grant", NULL, NULL);
+    } else if (mine && g->busy) {
+        errand_problem(e, 409, "in-progress", "A change of this draft is at work",
+                       "Wait for its answer.", NULL);
+    } else if (g && !mine && (g->busy || (!late && !force))) {
+        refuse_held(e, g);
+        return false;
+    } else if (!mine && example < 0 && strcmp(e->kind, "base") != 0) {
+        errand_problem(e, 404, "no-such-item", "There is no such example", NULL, NULL);
+    } else {
+        return true;
+    }
+    errand_end(e);
+    return false;
+}
+
 static void edit(struct errand *e)
 {
     struct library *l = e->api->options.library;
+    struct store_grant *row = &e->commit.grant;
     int32_t example;
     if (!errand_json(e) || !errand_item(e, &example)) return;
     struct library_grant *g = library_grant_of(l, e->model->name, e->kind, e->driver, e->item);
-    bool late = g && g->row.expires_ms <= errand_now_ms();
-    bool mine = g && g->row.token == e->who.token;
     bool force = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(e->json, "force"));
-    if (force && !(e->who.scopes & AUTH_ADMIN)) {
-        errand_problem(e, 403, "forbidden", "Only an admin may break a grant", NULL, NULL);
-        errand_end(e);
-        return;
-    }
-    if (g && g->busy && mine) {
-        errand_problem(e, 409, "in-progress", "A change of this draft is at work",
-                       "Wait for its answer.", NULL);
-        errand_end(e);
-        return;
-    }
-    if (g && !mine && (g->busy || (!late && !force))) {
-        refuse_held(e, g);
-        return;
-    }
-    if (!mine && example < 0 && strcmp(e->kind, "base") != 0) {
-        errand_problem(e, 404, "no-such-item", "There is no such example", NULL, NULL);
-        errand_end(e);
-        return;
-    }
-    struct store_grant *row = &e->commit.grant;
-    const struct store_version *newest = library_newest(e->model);
-    if (mine) *row = g->row;
-    char id[STORE_ID_BYTES];
-    memcpy(id, row->id, sizeof id);
+    if (!may_take(e, g, example, force)) return;
+    bool renewed = g && g->row.token == e->who.token;
     if (!fill_grant(e, row)) {
         errand_end(e);
         return;
     }
-    bool renewed = mine;
-    if (renewed) memcpy(row->id, id, sizeof id);
-    if (!renewed) {
+    if (renewed) { // the same, but for its fence and its time
+        memcpy(row->id, g->row.id, sizeof row->id);
+        memcpy(row->base_tag, g->row.base_tag, sizeof row->base_tag);
+        row->base_version = g->row.base_version;
+    } else {
         if (g) end_old(e, g);
-        row->base_version = newest->number;
+        row->base_version = library_newest(e->model)->number;
         (void)snprintf(row->base_tag, sizeof row->base_tag, "%s",
                        state_tag(e->model->head, example));
     }
-    const char *tag = renewed && g->has_draft ? g->draft.row.tag : row->base_tag;
+    bool has_draft = renewed && g->has_draft;
+    const char *tag = has_draft ? g->draft.row.tag : row->base_tag;
     (void)snprintf(e->etag, sizeof e->etag, "\"%s\"", tag);
     cJSON *json = describe_grant(row, tag, true);
-    if (renewed && g->has_draft)
+    if (has_draft)
         (void)cJSON_AddItemToObject(json, "draft", describe_draft(&g->row, &g->draft.row));
     e->commit.parts = STORE_GRANT;
     errand_commit(e, 201, json,
-                  force && !mine ? "grant.break"
-                  : renewed      ? "grant.renew"
-                                 : "grant",
-                  row->base_version, 0, apply_grant);
+                  force     ? "grant.break"
+                  : renewed ? "grant.renew"
+                            : "grant",
+                  apply_grant);
 }
 
 void v1_edit(struct http_exchange *x, void *api)
@@ -187,7 +188,7 @@ void v1_release(struct http_exchange *x, void *api)
     if (!e || !errand_item(e, &example) || !errand_grant(e)) return;
     e->commit.parts = STORE_GRANT_END;
     e->commit.grant = e->grant->row;
-    errand_commit(e, 204, NULL, "grant.end", 0, 0, apply_release);
+    errand_commit(e, 204, NULL, "grant.end", apply_release);
 }
 
 // --- Changes ------------------------------------------------------------------------------------
@@ -336,10 +337,10 @@ static void on_draft(struct errand *e)
     if (is_new) {
         json = describe_grant(g, d->tag, true);
         (void)cJSON_AddItemToObject(json, "draft", describe_draft(g, d));
-        errand_commit(e, 201, json, "example.new", g->base_version, 0, apply_draft);
+        errand_commit(e, 201, json, "example.new", apply_draft);
     } else {
         json = describe_draft(g, d);
-        errand_commit(e, 200, json, "draft", d->base_version, 0, apply_draft);
+        errand_commit(e, 200, json, "draft", apply_draft);
     }
 }
 
@@ -489,7 +490,7 @@ static bool read_json_deltas(struct errand *e)
         const cJSON *n = cJSON_IsArray(d) ? d->child : NULL;
         double values[4];
         for (int i = 0; i < 4; i++, n = n ? n->next : NULL)
-            values[i] = cJSON_IsNumber(n) ? n->valuedouble : -1e300;
+            values[i] = n && cJSON_IsNumber(n) ? n->valuedouble : -1e300;
         fine = !n && values[0] >= 0 && values[0] < UINT32_MAX && values[0] == floor(values[0]) &&
                values[1] > -1e30 && values[2] > -1e30 && values[3] > -1e30;
         if (fine)

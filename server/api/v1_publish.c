@@ -79,7 +79,7 @@ static void commit_version(struct errand *e, const char *report, const char *act
     library_etag(v, e->etag);
     (void)snprintf(e->location, sizeof e->location, "/v1/models/%s/versions/%u", e->model->name,
                    v->number);
-    errand_commit(e, status, describe_version(v, report), action, v->parent, v->number, apply);
+    errand_commit(e, status, describe_version(v, report), action, apply);
 }
 
 static void refuse_bake(struct errand *e, const char *type)
@@ -416,8 +416,7 @@ static void on_baked(struct errand *e)
     library_etag(&c->version, e->etag);
     (void)snprintf(e->location, sizeof e->location, "/v1/models/%s", e->model->name);
     errand_commit(e, replaces ? 200 : 201, describe_version(&c->version, NULL),
-                  replaces ? "model.replace" : "model.add", c->version.parent, c->version.number,
-                  apply_model);
+                  replaces ? "model.replace" : "model.add", apply_model);
 }
 
 static void bake_now(struct library_waiter *w)
@@ -547,7 +546,7 @@ static void retire_now(struct library_waiter *w)
     e->commit.model.retired = true;
     memcpy(e->commit.model.name, e->model->name, sizeof e->commit.model.name);
     memcpy(e->commit.model.source, e->model->source, sizeof e->commit.model.source);
-    errand_commit(e, 204, NULL, "model.retire", library_newest(e->model)->number, 0, apply_retire);
+    errand_commit(e, 204, NULL, "model.retire", apply_retire);
 }
 
 void v1_retire_model(struct http_exchange *x, void *api)

@@ -236,9 +236,12 @@ static enum err make_surface(struct errand *e)
     float *positions = malloc(model_vertex_count(m) * 3 * sizeof *positions);
     if (!positions) return ERR_MEMORY;
     enum err err = edit_surface(m, e->steps[0].example, positions, &e->fault);
+    struct surface_file file = {0};
     if (err == ERR_OK)
-        err = surface_out(m, e->steps[0].example, positions, (enum surface_form)e->form, &e->out,
-                          &e->out_bytes, &e->fault);
+        err = surface_out(m, e->steps[0].example, positions, (enum surface_form)e->form, &file,
+                          &e->fault);
+    e->out = file.bytes;
+    e->out_bytes = file.size_bytes;
     free(positions);
     return err;
 }

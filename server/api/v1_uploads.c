@@ -76,7 +76,7 @@ static void create(struct errand *e)
         u->expires_ms = errand_now_ms() + LIFE_MS;
         (void)snprintf(e->location, sizeof e->location, "/v1/uploads/%s", u->id);
         e->commit.parts = STORE_UPLOAD;
-        errand_commit(e, 201, NULL, "upload", 0, 0, apply_create);
+        errand_commit(e, 201, NULL, "upload", apply_create);
         return;
     }
     errand_end(e);
@@ -200,5 +200,5 @@ void v1_upload_delete(struct http_exchange *x, void *api)
     if (!u) return;
     e->commit.parts = STORE_UPLOAD_END;
     e->commit.upload = *u;
-    errand_commit(e, 204, NULL, "upload.end", 0, 0, apply_delete);
+    errand_commit(e, 204, NULL, "upload.end", apply_delete);
 }

@@ -308,7 +308,7 @@ static enum err change_pose(struct editing *e, const struct edit *step, struct e
 static enum err new_example(struct editing *e, const struct edit *step)
 {
     struct driver_plan *d = driver_called(e, step->driver);
-    struct example_plan *x;
+    struct example_plan *x = NULL;
     struct trs *locals = NULL;
     if (!d)
         return fault_set(e->k.fault, ERR_NOT_FOUND, "no driver is called \"%.60s\"", step->driver);
@@ -320,6 +320,7 @@ static enum err new_example(struct editing *e, const struct edit *step)
     if (err == ERR_OK) err = driver_delta_admit(&e->k, locals);
     if (err == ERR_OK) err = add_example(e, d, step->name, &x);
     if (err != ERR_OK) return err;
+    CHECK(x);
     touch(e, d);
     x->locals = locals;
     return ERR_OK;
@@ -352,6 +353,7 @@ static enum err mirror(struct editing *e, const struct edit *step, struct driver
     struct driver_plan *to = NULL;
     enum err err = find_across(e, d, step->driver, &to);
     if (err != ERR_OK) return err;
+    CHECK(to);
     (void)snprintf(e->out->mirror_driver, sizeof e->out->mirror_driver, "%s", to->name);
     if (to->mirror_of && strcmp(to->mirror_of, d->name) == 0) return ERR_OK; // it follows anyway
     struct example_plan *there = example_called(to, x->name);

@@ -349,7 +349,7 @@ static void make_glb(struct bytes *out, const struct model *m, int32_t example,
 }
 
 enum err surface_out(const struct model *m, int32_t example, const float *positions,
-                     enum surface_form form, uint8_t **out, size_t *size_bytes, struct fault *fault)
+                     enum surface_form form, struct surface_file *out, struct fault *fault)
 {
     struct bytes b = {0};
     switch (form) {
@@ -367,7 +367,6 @@ enum err surface_out(const struct model *m, int32_t example, const float *positi
         free(b.at);
         return fault_set(fault, ERR_MEMORY, "no memory for the surface");
     }
-    *out = b.at;
-    *size_bytes = b.size;
+    *out = (struct surface_file){b.at, b.size};
     return ERR_OK;
 }

@@ -14,6 +14,10 @@ extern const char *const surface_form_names[SURFACE_FORMS],
 
 // GLB: one mesh, a primitive a part, its joints in the example's pose. Inverse bind matrices are
 // those of that pose, so that the mesh is what was given and moves with its joints from there.
+struct surface_file {
+    uint8_t *bytes;
+    size_t size_bytes;
+};
 MUST_CHECK enum err surface_out(const struct model *m, int32_t example, const float *positions,
-                                enum surface_form form, uint8_t **out, size_t *size_bytes,
+                                enum surface_form form, struct surface_file *out,
                                 struct fault *fault);

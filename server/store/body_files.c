@@ -21,7 +21,7 @@ static void hash_text(const uint8_t *bytes, size_t size_bytes, char out[STORE_HA
 {
     uint8_t hash[32];
     CHECK(mbedtls_sha256_ret(bytes, size_bytes, hash, 0) == 0);
-    for (int i = 0; i < 32; i++) {
+    for (size_t i = 0; i < sizeof hash; i++) {
         out[2 * i] = digits[hash[i] >> 4];
         out[2 * i + 1] = digits[hash[i] & 15];
     }
@@ -107,7 +107,8 @@ static void sweep_place(const char *place, bool (*is_named)(const char *, void *
 {
     char path[STORE_PATH_BYTES + 512];
     DIR *dir = opendir(place);
-    for (struct dirent *d; dir && (d = readdir(dir));) {
+    for (struct dirent *d;
+         dir && (d = readdir(dir));) { // NOLINT(concurrency-mt-unsafe): a stream of our own
         if (d->d_name[0] == '.' || (strlen(d->d_name) == 64 && is_named(d->d_name, owner)))
             continue;
         (void)snprintf(path, sizeof path, "%s/%s", place, d->d_name);

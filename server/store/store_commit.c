@@ -45,7 +45,7 @@ static enum err put_draft(sqlite3 *db, const struct store_draft *d, struct fault
 
 static enum err put_reply(sqlite3 *db, const struct store_reply *r, struct fault *fault)
 {
-    const int64_t day_ms = 24 * 3600 * (int64_t)1000;
+    const int64_t day_ms = (int64_t)24 * 3600 * 1000;
     enum err e =
         rows_run(db, "DELETE FROM replies WHERE time < ?", fault, "i", r->time_ms - day_ms);
     if (e != ERR_OK) return e;

@@ -179,7 +179,8 @@ void store_sweep(struct store *s)
     body_files_sweep(s->folder, is_named, s);
     (void)snprintf(path, sizeof path, "%s/uploads", s->folder);
     DIR *dir = opendir(path);
-    for (struct dirent *d; dir && (d = readdir(dir));) {
+    for (struct dirent *d;
+         dir && (d = readdir(dir));) { // NOLINT(concurrency-mt-unsafe): a stream of our own
         if (d->d_name[0] == '.' || has_row(s->db, "SELECT 1 FROM uploads WHERE id = ?", d->d_name))
             continue;
         (void)snprintf(path, sizeof path, "%s/uploads/%s", s->folder, d->d_name);

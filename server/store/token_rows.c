@@ -86,7 +86,7 @@ static bool server_is_there(const char *store_folder)
 static void wait_until_seen(sqlite3 *db, const char *store_folder)
 {
     int64_t mine = rows_one(db, "SELECT value FROM meta WHERE key = 'tokens_changed'", 0);
-    const struct timespec nap = {.tv_nsec = 5 * 1000 * 1000};
+    const struct timespec nap = {.tv_nsec = 5000000};
     for (int ms = 0; ms < SEEN_WAIT_MS && server_is_there(store_folder); ms += 5) {
         if (rows_one(db, "SELECT value FROM meta WHERE key = 'tokens_seen'", 0) >= mine) return;
         (void)nanosleep(&nap, NULL);

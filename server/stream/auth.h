@@ -11,7 +11,7 @@ enum auth_scope {
     AUTH_ADMIN = 4,
     AUTH_OPS = 8 // status, metrics, ops page
 };
-enum { AUTH_NAME_BYTES = 64 };
+enum { AUTH_NAME_BYTES = 64, AUTH_TOKEN_BYTES = 128 };
 
 struct auth_identity {
     uint32_t scopes;
