@@ -51,6 +51,7 @@ MUST_CHECK enum err compile_drivers(struct builder *b);    // drivers ... driver
 MUST_CHECK enum err compile_appearance(struct builder *b); // materials, textures, images
 MUST_CHECK enum err compile_details(struct builder *b);    // coarser details; after compile_clips
 MUST_CHECK enum err compile_extras(struct builder *b, double unit_m); // extras; by compile_info
+MUST_CHECK enum err compile_springs(struct builder *b, double unit_m); // springs; by compile_info
 // The box of the rest pose into `info`.
 MUST_CHECK enum err compile_measure_box(struct builder *b, struct model_info *info);
 MUST_CHECK enum err compile_info(struct builder *b); // info, box, unit, notes, authoring

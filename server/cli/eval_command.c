@@ -231,7 +231,8 @@ static enum err replay_script(struct evaluation *v, const struct eval_options *o
                                    .skinning = chosen_skinning(v, o),
                                    .level = simd_best(),
                                    .without_extras = without(o, "extras"),
-                                   .without_correctives = without(o, "correctives")};
+                                   .without_correctives = without(o, "correctives"),
+                                   .without_springs = without(o, "springs")};
     enum err e = args_number("--time", o->time, &time_s, fault);
     if (e == ERR_OK && o->hz) e = args_number("--hz", o->hz, &hz, fault);
     if (e == ERR_OK && (hz < 1 || hz > SCRIPT_HZ_MAX || hz != floor(hz)))

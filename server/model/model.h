@@ -243,6 +243,37 @@ struct model_extra_block { // by ascending block
     float share[MODEL_LANES]; // 0 .. 1; 0: not in the region
 };
 
+// Spring bones (VRM's VRMC_springBone): chains of joints whose tails swing. Lengths in file units.
+struct model_spring {
+    uint32_t name;
+    int32_t center;                    // node whose movement the tails do not feel, or MODEL_NONE
+    uint32_t joint_first, joint_count; // into spring_joints
+    uint32_t use_first, use_count;     // into spring_uses: the colliders that stop it
+};
+struct model_spring_joint {
+    uint32_t spring, node;
+    float tail[3]; // in the node's frame; not zero
+    float hit_radius, drag;
+    float stiffness;  // a second: how far a step of one second would pull the tail
+    float gravity[3]; // the same for gravity, scene space
+};
+enum {
+    MODEL_SPRING_JOINTS_MAX = 1024, // and colliders
+    MODEL_SPRING_STEPS_MAX = 4096,
+    MODEL_SPRING_USES_MAX = 8192
+};
+enum model_spring_shape { MODEL_SPRING_SPHERE, MODEL_SPRING_CAPSULE, MODEL_SPRING_PLANE };
+struct model_spring_collider {
+    uint32_t node, shape, inside; // inside: keeps tails in, not out
+    float offset[3], radius;      // in the node's frame
+    float end[3];                 // the capsule's other end; the plane's unit normal
+};
+// The nodes that springs need, each after its parent, a joint after what it reads.
+struct model_spring_step {
+    uint32_t node;
+    int32_t joint; // that swings this node, or MODEL_NONE
+};
+
 // A coarser level of detail: triangles over a subset of the vertices, so that it needs no skinning
 // of its own. Lines and points keep all their vertices. The full surface is not listed.
 enum { MODEL_DETAILS_MAX = 2 };
@@ -322,7 +353,12 @@ struct model_info {
     X(detail_indices, uint32_t)  /* vertices, as in `indices` */                                   \
     X(detail_vertices, uint32_t) /* vertices that the detail uses */                               \
     X(extras, struct model_extra)                                                                  \
-    X(extra_blocks, struct model_extra_block)
+    X(extra_blocks, struct model_extra_block)                                                      \
+    X(springs, struct model_spring)                                                                \
+    X(spring_joints, struct model_spring_joint)                                                    \
+    X(spring_colliders, struct model_spring_collider)                                              \
+    X(spring_uses, uint32_t)                                                                       \
+    X(spring_steps, struct model_spring_step)
 
 struct model {
 #define X(field, type)                                                                             \

@@ -411,7 +411,7 @@ enum err validate_model(const struct model *m, struct fault *fault)
     static enum err (*const checks[])(const struct model *, struct fault *) = {
         check_counts,     check_floats,     check_info,    check_nodes,     check_parts,
         check_blocks,     check_lanes,      check_welds,   check_shapes,    check_clips,
-        check_appearance, validate_drivers, check_details, validate_extras,
+        check_appearance, validate_drivers, check_details, validate_extras, validate_springs,
     };
     for (size_t i = 0; i < sizeof checks / sizeof checks[0]; i++) {
         enum err e = checks[i](m, fault);

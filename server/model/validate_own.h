@@ -18,3 +18,4 @@ bool validate_finite(const void *floats, size_t bytes);
 // Drivers, their solves, examples and corrections. Blocks and nodes have been checked.
 enum err validate_drivers(const struct model *m, struct fault *f);
 enum err validate_extras(const struct model *m, struct fault *f);
+enum err validate_springs(const struct model *m, struct fault *f);

@@ -33,7 +33,7 @@ int32_t body_default_clip(const struct model *m)
 enum err body_create(const struct body_options *options, struct body *out)
 {
     const struct model *m = options->model;
-    const size_t padding = 11 * 64; // every block of the arena begins on 64 bytes
+    const size_t padding = 12 * 64; // every block of the arena begins on 64 bytes
     struct body b = {.options = *options, .change = 1};
     size_t cursor_bytes = options->default_clip == MODEL_NONE
                               ? 0
@@ -42,7 +42,9 @@ enum err body_create(const struct body_options *options, struct body *out)
     bool extras = options->correct && m->extras_count > 0 && !options->without_extras;
     size_t node_count = extras ? m->nodes_count : 0;
     size_t state_bytes = extras ? extras_bytes(m) : 0;
-    size_t bytes = state_bytes + node_count * sizeof(struct xform) + pose_bytes(m) +
+    bool springs = m->spring_joints_count > 0 && !options->without_springs;
+    size_t bytes = state_bytes + (springs ? springs_bytes(m) : 0) +
+                   node_count * sizeof(struct xform) + pose_bytes(m) +
                    weight_count * sizeof(double) + cursor_bytes + m->shapes_count * sizeof(float) +
                    m->blocks_count * sizeof(struct surface_block) +
                    surface_bytes(m, options->map, options->correct) + padding;
@@ -56,6 +58,7 @@ enum err body_create(const struct body_options *options, struct body *out)
     for (size_t i = 0; i < m->shapes_count; i++)
         b.face[i] = NAN;
     b.nodes = ARENA_ARRAY(&b.arena, struct xform, node_count);
+    if (springs) b.springs = springs_take(m, &b.arena);
     if (extras) b.extras = extras_take(m, arena_take(&b.arena, state_bytes));
     b.blocks = ARENA_ARRAY(&b.arena, struct surface_block, m->blocks_count);
     b.scratch_mark = arena_mark(&b.arena);
@@ -91,6 +94,48 @@ static void advance_extras(struct body *b, double age_s)
     b->extras_age_s = age_s;
 }
 
+// In the model's own units, so that a character swings alike at any scale.
+static struct springs_place springs_place_of(const struct body *b)
+{
+    float translation[3], rotation[4], scale;
+    struct springs_place place;
+    body_placement(b, translation, rotation, &scale);
+    for (int r = 0; r < 3; r++)
+        place.position[r] = (double)translation[r] / (double)scale;
+    for (int r = 0; r < 4; r++)
+        place.rotation[r] = (double)rotation[r];
+    return place;
+}
+
+// Put elsewhere, rather than moved there: more than half its size at once, faster than anyone runs.
+static bool is_put_elsewhere(const struct body *b, const struct springs_place *to, double dt_s)
+{
+    const struct model_info *info = b->options.model->info;
+    double square = 0, size = 0;
+    for (int r = 0; r < 3; r++) {
+        double side = (double)info->box_max[r] - (double)info->box_min[r];
+        double step = to->position[r] - b->springs.last_place.position[r];
+        size += side * side;
+        square += step * step;
+    }
+    double reach = fmax(0.5, 10 * dt_s);
+    return square > reach * reach * size;
+}
+
+static void advance_springs(struct body *b, double age_s)
+{
+    struct springs_place place = springs_place_of(b);
+    bool elsewhere = is_put_elsewhere(b, &place, age_s - b->springs.time_s);
+    springs_advance(&b->springs, age_s, &place, elsewhere, b->pose.locals);
+}
+
+static bool springs_swing(const struct body *b)
+{
+    if (!b->springs.model) return false;
+    struct springs_place place = springs_place_of(b);
+    return b->springs.moving || !springs_stands(&b->springs, &place);
+}
+
 bool body_pose(struct body *b, double age_s)
 {
     const struct model *m = b->options.model;
@@ -102,9 +147,10 @@ bool body_pose(struct body *b, double age_s)
     else if (clip != MODEL_NONE)
         time_s = clip_time(&m->clips[clip], age_s);
     bool same = b->shown_change == b->change && b->shown_time_s == time_s;
-    bool swings = b->extras.moving;
+    bool swings = b->extras.moving || springs_swing(b);
     if (b->surface && same && !swings) {
         b->extras_age_s = age_s;
+        if (b->springs.model) springs_wait(&b->springs, age_s);
         return b->stale;
     }
     pose_rest(m, b->pose);
@@ -119,6 +165,7 @@ bool body_pose(struct body *b, double age_s)
         b->pose.weights[c] = 0;
     b->shown_change = b->change;
     b->shown_time_s = time_s;
+    if (b->springs.model) advance_springs(b, age_s);
     if (b->extras.model) advance_extras(b, age_s);
     b->stale = true;
     return true;
@@ -145,7 +192,7 @@ void body_begin(struct body *b)
 
 bool body_has_memory(const struct body *b)
 {
-    return b->extras.model != NULL;
+    return b->extras.model != NULL || b->springs.model != NULL;
 }
 
 bool body_has_face(const struct body *b)

@@ -9,6 +9,7 @@
 #include "proto/pose_message.h"
 #include "server/character/pose/clip.h"
 #include "server/character/pose/pose.h"
+#include "server/character/pose/springs.h"
 #include "server/character/surface/surface.h"
 #include "server/model/model.h"
 
@@ -37,6 +38,7 @@ struct body_options {
     enum model_skinning skinning;
     enum simd_level level;
     bool without_extras, without_correctives; // offline; extras stay at rest
+    bool without_springs;                     // offline
 };
 struct body {
     struct body_options options;
@@ -53,6 +55,7 @@ struct body {
     struct arena arena;
     size_t scratch_mark;
     struct pose pose;
+    struct springs springs; // without a model: none
     struct extras extras;
     struct xform *nodes; // [node] of the last pose; only with extras
     double extras_age_s;

@@ -377,7 +377,7 @@ def make():
     glb = export.pack("Pup", MATERIALS, sk, ps, [], clips, {"coat": coat()})
     rig = {"sinew_rig": 1, "source": "pup.glb", "unit_m": 1.0,
            "extras": [{"type": "jiggle", "name": "belly", "joint": "spine", "radius_m": 0.10, "frequency_hz": 4.0, "damping_ratio": 0.25, "amount": 0.8}],
-           "springs": [{"name": n, "joints": [{"node": j, "hitRadius": 0.01, "stiffness": k, "gravityPower": g, "gravityDir": [0, -1, 0], "dragForce": 0.4} for j in js], "colliders": []}
+           "springs": [{"name": n, "joints": [{"node": j, "hitRadius": 0.01, "stiffness": k, "gravityPower": g, "gravityDir": [0, -1, 0], "dragForce": 0.4} for j in js], "colliders": [], "endLength": 0.05}
                        for n, js, k, g in (("ear_l", [f"leftEar{i}" for i in (1, 2, 3)], 0.8, 0.3), ("ear_r", [f"rightEar{i}" for i in (1, 2, 3)], 0.8, 0.3),
                                            ("tail", [f"tail{i}" for i in (1, 2, 3, 4)], 1.2, 0.05))],
            "controls": {"locomotion": {"idle": "Idle", "walk": {"clip": "Walk", "speed_m_s": 0.42}, "run": {"clip": "Run", "speed_m_s": 1.15}},

@@ -128,7 +128,7 @@ def _parameters():
 def _springs():
     def spring(name, joints, radius, stiff, gravity, drag, colliders):
         return {"name": name, "joints": [{"node": j, "hitRadius": radius, "stiffness": stiff, "gravityPower": gravity, "gravityDir": [0, -1, 0], "dragForce": drag}
-                                         for j in joints], "colliders": colliders}
+                                         for j in joints], "colliders": colliders, "endLength": 0.06}
     ball = lambda node, offset, r: {"node": node, "shape": {"sphere": {"offset": offset, "radius": r}}}
     skull, back = ball("head", [0, 0.160, -0.012], 0.138), ball("upperChest", [0, 0.03, 0.0], 0.105)
     chest, belly = ball("upperChest", [0, 0.01, 0.02], 0.082), ball("spine", [0, 0.015, 0.03], 0.10)
