@@ -266,6 +266,21 @@ void body_placement(const struct body *b, float translation[3], float rotation[4
     *scale = b->state.scale;
 }
 
+// What swings goes on swinging where the springs are the same: by number, since nodes may differ.
+static void inherit_springs(struct body *b, const struct body *from)
+{
+    const struct model *m = b->options.model, *old = from->options.model;
+    if (!b->springs.model || !from->springs.model || !from->springs.started ||
+        m->spring_joints_count != old->spring_joints_count ||
+        m->spring_steps_count != old->spring_steps_count ||
+        memcmp(m->spring_joints, old->spring_joints,
+               m->spring_joints_count * sizeof *m->spring_joints) != 0 ||
+        memcmp(m->spring_steps, old->spring_steps,
+               m->spring_steps_count * sizeof *m->spring_steps) != 0)
+        return;
+    springs_inherit(&b->springs, &from->springs);
+}
+
 static int32_t same_node(const struct model *m, const struct model *old, uint32_t node)
 {
     const struct model_node *wanted = &old->nodes[node];
@@ -317,6 +332,7 @@ void body_inherit(struct body *b, const struct body *from)
                 b->face[i] = from->face[k];
     b->change++;
     inherit_extras(b, from);
+    inherit_springs(b, from);
     b->surface = from->surface; // numbers go on: what was encoded is of another surface
     b->jumped = from->jumped;
 }

@@ -263,7 +263,7 @@ static void what_is_left_alone_comes_to_rest(void)
     for (int i = 0; i <= 60; i++)
         advance(&s, i / 60.0);
     struct springs_place place = s.springs.last_place;
-    double widest = INFINITY;
+    double widest = 180;
     for (int part = 0; part < 20; part++) {
         double wide = 0;
         for (int i = 0; i < 60; i++) {

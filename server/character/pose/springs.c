@@ -429,3 +429,17 @@ void springs_wait(struct springs *s, double time_s)
     s->time_s = time_s;
     s->step = step_at(time_s);
 }
+
+void springs_inherit(struct springs *s, const struct springs *from)
+{
+    const struct model *m = s->model;
+    CHECK(m->spring_joints_count == from->model->spring_joints_count &&
+          m->spring_steps_count == from->model->spring_steps_count);
+    memcpy(s->tails, from->tails, m->spring_joints_count * sizeof *s->tails);
+    memcpy(s->last, from->last, m->spring_steps_count * sizeof *s->last);
+    s->last_place = from->last_place;
+    s->time_s = from->time_s;
+    s->step = from->step;
+    s->started = from->started;
+    s->moving = true;
+}

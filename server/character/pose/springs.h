@@ -49,5 +49,7 @@ void springs_advance(struct springs *s, double time_s, const struct springs_plac
                      bool jumped, struct trs *locals);
 // Whether the character stands where it stood at the last instant.
 bool springs_stands(const struct springs *s, const struct springs_place *place);
+// Goes on as `from` stands, whose model has the same spring tables.
+void springs_inherit(struct springs *s, const struct springs *from);
 // Nothing has moved since the instant before, and nothing is moving.
 void springs_wait(struct springs *s, double time_s);
