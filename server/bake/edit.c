@@ -354,8 +354,8 @@ static enum err mirror(struct editing *e, const struct edit *step, struct driver
     enum err err = find_across(e, d, step->driver, &to);
     if (err != ERR_OK) return err;
     CHECK(to);
-    (void)snprintf(e->out->mirror_driver, sizeof e->out->mirror_driver, "%s", to->name);
     if (to->mirror_of && strcmp(to->mirror_of, d->name) == 0) return ERR_OK; // it follows anyway
+    (void)snprintf(e->out->mirror_driver, sizeof e->out->mirror_driver, "%s", to->name);
     struct example_plan *there = example_called(to, x->name);
     if (!there) err = add_example(e, to, x->name, &there);
     if (err != ERR_OK) return err;

@@ -49,7 +49,7 @@ struct edit_result {
     uint8_t *bytes; // malloc'd: a .sinew, proven by its own loader
     size_t size_bytes;
     char *report;            // malloc'd: JSON, see server/api/README.md
-    char mirror_driver[128]; // EDIT_MIRROR: where it went
+    char mirror_driver[128]; // EDIT_MIRROR: where it went; "": to one that follows anyway
     uint32_t moved;          // vertices of the example that differ from the skinned model
     double largest_move;     // of this edit, file units
 };

@@ -176,7 +176,7 @@ static enum err serve_until_stopped(struct run *r)
     enum err e = serve_open(&r->loop, &r->config, &events, &r->serve, &r->fault);
     if (e != ERR_OK) return e;
     signals_start(&r->signals, &r->loop, on_stop, on_reload, r);
-    if (r->config.model_count == 0) on_ready(r);
+    if (models_count(serve_models(r->serve)) == 0) on_ready(r); // none given, none kept
     (void)uv_run(&r->loop, UV_RUN_DEFAULT);
     serve_close(r->serve);
     return r->fault.code;

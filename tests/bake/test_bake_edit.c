@@ -3,6 +3,7 @@
 #include <cjson/cJSON.h>
 #include <time.h>
 
+#include "common/file.h"
 #include "server/bake/bake.h"
 #include "server/bake/edit.h"
 #include "server/model/model_file.h"
@@ -146,6 +147,83 @@ static void a_sculpt_is_shown_and_the_rest_keeps_its_bits(void)
     model_file_unref(f);
     edit_free(&r2);
     edit_free(&r);
+}
+
+// The frame of a stand at a pose between examples: elbow and wrist turned.
+static void between(struct stand *s, float elbow, float wrist)
+{
+    static const char *const joints[] = {"leftLowerArm", "leftHand", "rightLowerArm"};
+    const float angles[] = {elbow, wrist, -elbow};
+    const struct model *m = s->model;
+    pose_rest(m, s->pose);
+    for (size_t i = 0; i < m->nodes_count; i++)
+        for (int k = 0; k < 3; k++)
+            if (strcmp(model_text(m, m->nodes[i].name), joints[k]) == 0)
+                s->pose.locals[i].rotation = quat_normalise((struct quat){
+                    0.1f * angles[k], -sinf(angles[k] / 2), 0.05f, cosf(angles[k] / 2)});
+    stand_evaluate(s, (enum model_skinning)m->info->skinning, simd_best());
+}
+
+// What an edit makes is what a bake of the changed source would make.
+static void an_edit_is_as_good_as_a_whole_bake(void)
+{
+    int32_t e = example_of(model, "elbow_l", 1);
+    size_t vertices = model_vertex_count(model);
+    float *surface = surface_of(model, e);
+    struct bake_result baked = {0};
+    struct fault fault = {0};
+    struct edit_result r;
+    char path[256];
+    push(model, e, surface);
+    char folder[] = "/tmp/sinew-edit-XXXXXX", rig_path[128], command[256];
+    EXPECT(mkdtemp(folder));
+    snprintf(command, sizeof command, "cp -r tests/assets/characters/mira* %s/", folder);
+    EXPECT(system(command) == 0);
+    snprintf(rig_path, sizeof rig_path, "%s/mira.rig.json", folder);
+    snprintf(path, sizeof path, "%s/pushed.f32", folder);
+    FILE *f = fopen(path, "wb");
+    EXPECT(f && fwrite(surface, 12, vertices, f) == vertices);
+    fclose(f);
+    uint8_t *text;
+    size_t size;
+    EXPECT(file_read(rig_path, 1 << 20, &text, &size, &fault) == ERR_OK);
+    cJSON *rig = cJSON_Parse((char *)text), *d, *x;
+    cJSON_ArrayForEach(d, cJSON_GetObjectItem(rig, "drivers"))
+    {
+        if (strcmp(cJSON_GetObjectItem(d, "name")->valuestring, "elbow_l") != 0) continue;
+        x = cJSON_GetArrayItem(cJSON_GetObjectItem(d, "examples"), 1);
+        cJSON_ReplaceItemInObject(x, "surface", cJSON_Parse("{\"file\": \"pushed.f32\"}"));
+    }
+    char *printed = cJSON_PrintUnformatted(rig);
+    EXPECT(file_write_atomic(rig_path, printed, strlen(printed), &fault) == ERR_OK);
+    EXPECT(bake_run(rig_path, NULL, &baked, &fault) == ERR_OK);
+    if (fault.line[0]) printf("  %s\n", fault.line);
+    struct model_file *whole = NULL;
+    EXPECT(model_file_from_bytes(baked.bytes, baked.size_bytes, &whole, &fault) == ERR_OK);
+    struct edit step = {.kind = EDIT_SURFACE,
+                        .example = e,
+                        .bytes = (uint8_t *)surface,
+                        .size_bytes = vertices * 12};
+    struct model_file *edited = apply(model, &step, &r);
+    struct stand a, b;
+    EXPECT(stand_take(&a, whole) && stand_take(&b, edited));
+    double worst = 0;
+    for (int i = 0; i <= 20; i++) {
+        between(&a, 0.13f * (float)i, 0.07f * (float)i);
+        between(&b, 0.13f * (float)i, 0.07f * (float)i);
+        worst = fmax(worst, largest_difference(a.positions, b.positions, vertices));
+    }
+    printf("  over 21 poses at most %.2g apart\n", worst);
+    EXPECT(worst < 1e-5 * 1.9);
+    stand_close(&a);
+    stand_close(&b);
+    cJSON_Delete(rig);
+    cJSON_free(printed);
+    free(text), free(surface);
+    bake_free(&baked);
+    edit_free(&r);
+    snprintf(command, sizeof command, "rm -rf %s", folder);
+    EXPECT(system(command) == 0);
 }
 
 static void a_new_pose_keeps_the_surface_or_the_deltas(void)
@@ -337,6 +415,7 @@ int main(void)
     printf("%zu drivers, %zu examples, %zu deltas, %zu vertices\n", model->drivers_count,
            model->examples_count, model->example_deltas_count, model_vertex_count(model));
     RUN(a_sculpt_is_shown_and_the_rest_keeps_its_bits);
+    RUN(an_edit_is_as_good_as_a_whole_bake);
     RUN(a_new_pose_keeps_the_surface_or_the_deltas);
     RUN(a_new_base_surface_keeps_sculpts_or_deltas);
     RUN(a_new_example_and_its_mirror_image);
