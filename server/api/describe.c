@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "common/json_guard.h"
 #include "server/bake/edit.h"
 
 void describe_time(int64_t ms, char out[32])
@@ -52,7 +53,11 @@ static void add_drivers(cJSON *o, const struct model *m)
     static const char *const kernels[] = {"rotation",   "linear",       "gaussian",
                                           "thin_plate", "multiquadric", "inverse_multiquadric"};
     cJSON *list = cJSON_AddArrayToObject(o, "drivers");
-    cJSON *report = m->drivers_json_count > 1 ? cJSON_Parse(m->drivers_json) : NULL;
+    struct json_limits limits = json_limits_for(m->drivers_json_count);
+    cJSON *report = NULL; // without it names of joints are left out
+    if (m->drivers_json_count > 1 &&
+        json_parse(m->drivers_json, strlen(m->drivers_json), &limits, &report, NULL) != ERR_OK)
+        report = NULL;
     for (size_t i = 0; i < m->drivers_count; i++) {
         const struct model_driver *d = &m->drivers[i];
         cJSON *one = cJSON_CreateObject(), *joints = cJSON_AddArrayToObject(one, "joints");

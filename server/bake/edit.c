@@ -8,6 +8,7 @@
 #include "common/check.h"
 #include "common/json_guard.h"
 #include "server/bake/edit_own.h"
+#include "server/bake/rig_schema.h"
 #include "server/character/input/pose_json.h"
 #include "server/model/container.h"
 #include "server/model/model_file.h"
@@ -66,6 +67,7 @@ static enum err read_rig(struct editing *e, const struct model *m, struct fault 
     if (m->rig_json_count > 1) {
         enum err err = json_parse(m->rig_json, strnlen(m->rig_json, m->rig_json_count), &limits,
                                   &e->rig.json, fault);
+        if (err == ERR_OK) err = rig_schema_check(e->rig.json, fault); // the model may be anyone's
         if (err != ERR_OK) return err;
     }
     if (m->drivers_json_count > 1)

@@ -105,10 +105,40 @@ static enum err check_driver_tables(const struct model *m, struct fault *f)
         return validate_bad(f, "dual_lanes", 0, "one a block is needed");
     if (m->example_poses_count != m->examples_count * m->nodes_count)
         return validate_bad(f, "example_poses", 0, "one an example and node is needed");
-    for (size_t i = 0; i < m->example_deltas_count; i++)
-        if (m->example_deltas[i].example >= m->examples_count ||
-            m->example_deltas[i].vertex >= m->vertex_lanes_count)
+    return ERR_OK;
+}
+
+// What an edit goes by (bake/edit.h): by example, then vertex.
+static enum err check_authoring(const struct model *m, struct fault *f)
+{
+    for (size_t i = 0; i < m->example_deltas_count; i++) {
+        const struct model_example_delta *d = &m->example_deltas[i], *before = d - 1;
+        if (d->example >= m->examples_count || d->vertex >= m->vertex_lanes_count)
             return validate_bad(f, "example_deltas", i, "no such example or vertex");
+        if (i > 0 && (d->example < before->example ||
+                      (d->example == before->example && d->vertex <= before->vertex)))
+            return validate_bad(f, "example_deltas", i, "out of order");
+        if (!validate_finite(&d->delta, sizeof d->delta))
+            return validate_bad(f, "example_deltas", i, "not finite");
+    }
+    if (m->rig_json_count > 0 && m->rig_json[m->rig_json_count - 1] != '\0')
+        return validate_bad(f, "rig_json", 0, "a text without its end");
+    if (m->drivers_json_count > 0 && m->drivers_json[m->drivers_json_count - 1] != '\0')
+        return validate_bad(f, "drivers_json", 0, "a text without its end");
+    return ERR_OK;
+}
+
+static enum err check_example(const struct model *m, size_t i, struct fault *f)
+{
+    const struct model_example *e = &m->examples[i];
+    if (e->name >= m->text_count || e->driver >= m->drivers_count)
+        return validate_bad(f, "examples", i, "its name or driver");
+    const struct model_driver *d = &m->drivers[e->driver];
+    if (i < d->example_first || i - d->example_first >= d->example_count)
+        return validate_bad(f, "examples", i, "its driver does not list it");
+    for (uint32_t s = 0; s < d->solve_count; s++)
+        if (e->center >= m->solves[d->solve_first + s].center_count)
+            return validate_bad(f, "examples", i, "no such center");
     return ERR_OK;
 }
 
@@ -133,8 +163,8 @@ enum err validate_drivers(const struct model *m, struct fault *f)
     for (size_t i = 0; i < m->driver_joints_count && e == ERR_OK; i++)
         e = check_driver_joint(m, i, f);
     for (size_t i = 0; i < m->examples_count && e == ERR_OK; i++)
-        if (m->examples[i].name >= m->text_count || m->examples[i].driver >= m->drivers_count)
-            e = validate_bad(f, "examples", i, "its name or driver");
+        e = check_example(m, i, f);
+    if (e == ERR_OK) e = check_authoring(m, f);
     for (size_t i = 0; i < m->corrections_count && e == ERR_OK; i++)
         e = check_correction(m, i, f);
     return e;

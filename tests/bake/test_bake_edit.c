@@ -6,6 +6,7 @@
 #include "common/file.h"
 #include "server/bake/bake.h"
 #include "server/bake/edit.h"
+#include "server/model/container.h"
 #include "server/model/model_file.h"
 #include "tests/support/stand.h"
 #include "tests/testing.h"
@@ -402,6 +403,67 @@ static void wrong_surfaces_are_refused(void)
     free(s);
 }
 
+static void try_hostile(const struct model *hostile)
+{
+    size_t size = container_size(hostile);
+    uint8_t *bytes = malloc(size);
+    struct model_file *f = NULL;
+    struct fault fault = {0};
+    container_write(hostile, bytes);
+    enum err e = model_file_from_bytes(bytes, size, &f, &fault);
+    if (e == ERR_OK) { // what the loader lets in, an edit has to refuse
+        struct edit_result r;
+        struct edit_delta d = {1, {0, 0, 0.001f}};
+        struct edit step = {.kind = EDIT_DELTAS, .example = 1, .deltas = &d, .delta_count = 1};
+        e = edit_apply(model_file_model(f), &step, 1, &r, &fault);
+        if (e == ERR_OK) edit_free(&r);
+        model_file_unref(f);
+    }
+    if (e == ERR_OK) printf("  was taken\n");
+    EXPECT(e != ERR_OK && fault.line[0]);
+    free(bytes);
+}
+
+static void authoring_tables_of_anyone_are_checked(void)
+{
+    static const char *const rigs[] = {
+        "{\"sinew_rig\": 1, \"drivers\": [{}]}",
+        "{",
+        "[]",
+        "{\"sinew_rig\": 1}",
+        "{\"sinew_rig\": 1, \"drivers\": [{\"name\": \"a\", \"joints\": 3}]}",
+        "{\"sinew_rig\": 1, \"drivers\": [{\"joints\": [{\"axis\": 3}]}]}"};
+    struct model m = *model;
+    for (size_t i = 0; i < sizeof rigs / sizeof rigs[0]; i++) {
+        m.rig_json = rigs[i];
+        m.rig_json_count = strlen(rigs[i]) + 1;
+        try_hostile(&m);
+    }
+    m = *model;
+    m.rig_json_count--;
+    try_hostile(&m);
+    m = *model;
+    struct model_example *examples = malloc(m.examples_count * sizeof *examples);
+    memcpy(examples, m.examples, m.examples_count * sizeof *examples);
+    m.examples = examples;
+    examples[1].center = 1u << 30;
+    try_hostile(&m);
+    examples[1] = model->examples[1];
+    examples[1].driver = (uint32_t)m.drivers_count - 1;
+    try_hostile(&m);
+    m = *model;
+    struct model_example_delta *deltas = malloc(m.example_deltas_count * sizeof *deltas);
+    memcpy(deltas, m.example_deltas, m.example_deltas_count * sizeof *deltas);
+    m.example_deltas = deltas;
+    deltas[3].vertex = deltas[2].vertex;
+    try_hostile(&m);
+    deltas[3] = model->example_deltas[3];
+    deltas[3].delta.y = NAN;
+    try_hostile(&m);
+    free(deltas);
+    free(examples);
+}
+
 int main(void)
 {
     struct bake_result baked;
@@ -420,6 +482,7 @@ int main(void)
     RUN(a_new_base_surface_keeps_sculpts_or_deltas);
     RUN(a_new_example_and_its_mirror_image);
     RUN(wrong_surfaces_are_refused);
+    RUN(authoring_tables_of_anyone_are_checked);
     model_file_unref(file);
     bake_free(&baked);
     TESTING_MAIN_END;
