@@ -228,15 +228,22 @@ struct model_example_delta { // authoring: D of the example as it was sculpted, 
 };
 
 // Extras: deformations between skinning and correctives, in the rig file's order.
-enum model_extra_kind { MODEL_EXTRA_JIGGLE };
+enum model_extra_kind { MODEL_EXTRA_JIGGLE, MODEL_EXTRA_MUSCLE };
 struct model_extra {
     uint32_t kind, name;
     uint32_t node;                     // whose motion drives it
     uint32_t block_first, block_count; // into extra_blocks
-    uint32_t reserved;
-    double radius;    // file units
-    double center[3]; // of the region, in the node's frame
+    uint32_t muscle;                   // into muscles; 0 for other kinds
+    double radius;                     // file units
+    double center[3];                  // of the region, in the node's frame
     double frequency_hz, damping_ratio, amount;
+};
+struct model_muscle {
+    uint32_t to, reserved; // the node that it bends, below the extra's node
+    double angle_rad;      // how far `to` turns for a full contraction
+    double bulge;          // how much shorter it is then, share of its length
+    double half;           // of its fibre, share of the way from joint to joint; middle: `center`
+    double rest[3][3];     // columns: `to` in the extra's node's frame in the base pose, unit axes
 };
 struct model_extra_block { // by ascending block
     uint32_t block;
@@ -358,7 +365,8 @@ struct model_info {
     X(spring_joints, struct model_spring_joint)                                                    \
     X(spring_colliders, struct model_spring_collider)                                              \
     X(spring_uses, uint32_t)                                                                       \
-    X(spring_steps, struct model_spring_step)
+    X(spring_steps, struct model_spring_step)                                                      \
+    X(muscles, struct model_muscle)
 
 struct model {
 #define X(field, type)                                                                             \

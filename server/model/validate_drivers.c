@@ -174,7 +174,7 @@ static enum err check_extra(const struct model *m, size_t i, struct fault *f)
 {
     const struct model_extra *e = &m->extras[i];
     const double numbers[] = {e->center[0], e->center[1], e->center[2], e->amount};
-    if (e->kind != MODEL_EXTRA_JIGGLE || e->name >= m->text_count || e->node >= m->nodes_count)
+    if (e->kind > MODEL_EXTRA_MUSCLE || e->name >= m->text_count || e->node >= m->nodes_count)
         return validate_bad(f, "extras", i, "its kind, name or node");
     if (!(e->radius > 0 && e->radius < 1e30) || !(e->frequency_hz > 0 && e->frequency_hz < 1e3) ||
         !(e->damping_ratio >= 0 && e->damping_ratio < 1e3))
@@ -183,6 +183,21 @@ static enum err check_extra(const struct model *m, size_t i, struct fault *f)
         if (!(fabs(numbers[k]) < 1e30)) return validate_bad(f, "extras", i, "not finite");
     if (!validate_range(e->block_first, e->block_count, m->extra_blocks_count))
         return validate_bad(f, "extras", i, "its blocks lie outside their table");
+    if (e->kind == MODEL_EXTRA_MUSCLE && e->muscle >= m->muscles_count)
+        return validate_bad(f, "extras", i, "no such muscle");
+    return ERR_OK;
+}
+
+static enum err check_muscle(const struct model *m, size_t i, struct fault *f)
+{
+    const struct model_muscle *x = &m->muscles[i];
+    if (x->to >= m->nodes_count) return validate_bad(f, "muscles", i, "no such node");
+    if (!(x->angle_rad > 0 && x->angle_rad < 1e3) || !(x->bulge >= 0 && x->bulge <= 0.5) ||
+        !(x->half > 0 && x->half <= 1))
+        return validate_bad(f, "muscles", i, "a number is out of range");
+    for (int k = 0; k < 9; k++)
+        if (!(fabs(x->rest[k / 3][k % 3]) < 2))
+            return validate_bad(f, "muscles", i, "its rest is not unit axes");
     return ERR_OK;
 }
 
@@ -191,6 +206,8 @@ enum err validate_extras(const struct model *m, struct fault *f)
     enum err e = ERR_OK;
     for (size_t i = 0; i < m->extras_count && e == ERR_OK; i++)
         e = check_extra(m, i, f);
+    for (size_t i = 0; i < m->muscles_count && e == ERR_OK; i++)
+        e = check_muscle(m, i, f);
     for (size_t i = 0; i < m->extra_blocks_count && e == ERR_OK; i++)
         if (m->extra_blocks[i].block >= m->blocks_count ||
             !validate_finite(m->extra_blocks[i].share, sizeof m->extra_blocks[i].share))

@@ -85,10 +85,27 @@ static void lay_joints(const struct body_state *s, struct pose pose)
     }
 }
 
+// Placed elsewhere since the extras have last moved.
+static bool is_carried(const struct body *b)
+{
+    const float *at = b->state.position;
+    return (double)at[0] != b->extras_position[0] || (double)at[1] != b->extras_position[1] ||
+           (double)at[2] != b->extras_position[2] || b->state.yaw_rad != b->extras_yaw_rad;
+}
+
 static void advance_extras(struct body *b, double age_s)
 {
     struct extra_motion now = {
         .model = b->options.model, .model_from_node = b->nodes, .dt_s = age_s - b->extras_age_s};
+    const struct body_state *s = &b->state;
+    // Steps of the scene in the model's lengths, so that a change of scale alone moves nothing.
+    for (int r = 0; r < 3; r++) {
+        b->extras_place[r] += ((double)s->position[r] - b->extras_position[r]) / (double)s->scale;
+        b->extras_position[r] = (double)s->position[r];
+        now.place[r] = b->extras_place[r];
+    }
+    b->extras_yaw_rad = s->yaw_rad;
+    now.yaw_rad = (double)s->yaw_rad;
     skeleton_model_from_nodes(b->options.model, b->pose.locals, b->nodes);
     extras_advance(&b->extras, &now);
     b->extras_age_s = age_s;
@@ -147,7 +164,7 @@ bool body_pose(struct body *b, double age_s)
     else if (clip != MODEL_NONE)
         time_s = clip_time(&m->clips[clip], age_s);
     bool same = b->shown_change == b->change && b->shown_time_s == time_s;
-    bool swings = b->extras.moving || springs_swing(b);
+    bool swings = b->extras.moving || springs_swing(b) || (b->extras.model && is_carried(b));
     if (b->surface && same && !swings) {
         b->extras_age_s = age_s;
         if (b->springs.model) springs_wait(&b->springs, age_s);
@@ -305,7 +322,11 @@ static void inherit_extras(struct body *b, const struct body *from)
 {
     const struct model *m = b->options.model, *old = from->options.model;
     b->extras_age_s = from->extras_age_s;
+    memcpy(b->extras_place, from->extras_place, sizeof b->extras_place);
+    b->extras_yaw_rad = from->extras_yaw_rad;
+    memcpy(b->extras_position, from->extras_position, sizeof b->extras_position);
     if (!b->extras.model || !from->extras.model || m->extras_count != old->extras_count ||
+        m->muscles_count != old->muscles_count ||
         memcmp(m->extras, old->extras, m->extras_count * sizeof *m->extras) != 0)
         return;
     memcpy(b->extras.states, from->extras.states, extras_bytes(m));

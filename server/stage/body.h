@@ -58,7 +58,8 @@ struct body {
     struct springs springs; // without a model: none
     struct extras extras;
     struct xform *nodes; // [node] of the last pose; only with extras
-    double extras_age_s;
+    double extras_age_s, extras_place[3], extras_position[3]; // see advance_extras
+    float extras_yaw_rad;
     double *driver_weights; // of the last pose that was finite
     struct clip_cursor cursor;
     struct surface_frame frame;

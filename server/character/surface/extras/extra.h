@@ -19,13 +19,14 @@ struct extra_motion {
     const struct model *model;
     const struct xform *model_from_node; // nodes_count
     double dt_s;                         // since the instant before, >= 0
+    double place[3], yaw_rad; // of the model in the scene, in model lengths; steps count, not where
 };
 
 struct extra_kind {
     const char *name; // `type` in the rig file
     size_t state_bytes;
-    // At rest in this pose. dt_s counts for nothing.
-    void (*settle)(const struct model_extra *extra, const struct extra_motion *now, void *state);
+    // At rest in this pose, dt_s counts for nothing. False: apply would change nothing.
+    bool (*settle)(const struct model_extra *extra, const struct extra_motion *now, void *state);
     // On to the next instant. The same motion gives the same state at equal times whatever the
     // steps, but for how finely they sample it. False: at rest, apply would change nothing.
     bool (*advance)(const struct model_extra *extra, const struct extra_motion *now, void *state);
@@ -35,7 +36,7 @@ struct extra_kind {
     void (*apply)(const struct model *m, const struct model_extra *extra, const void *state,
                   struct surface_block *blocks, size_t first, size_t count);
 };
-extern const struct extra_kind extra_jiggle;
+extern const struct extra_kind extra_jiggle, extra_muscle;
 
 // A character's extras: the list of its model with their states.
 struct extras {

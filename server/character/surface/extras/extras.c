@@ -3,8 +3,10 @@
 
 static const struct extra_kind *kind_of(const struct model_extra *e)
 {
-    CHECK(e->kind == MODEL_EXTRA_JIGGLE); // the only one that models hold (validate)
-    return &extra_jiggle;
+    static const struct extra_kind *const kinds[] = {
+        [MODEL_EXTRA_JIGGLE] = &extra_jiggle, [MODEL_EXTRA_MUSCLE] = &extra_muscle};
+    CHECK(e->kind < sizeof kinds / sizeof kinds[0]); // validate saw to it
+    return kinds[e->kind];
 }
 
 static size_t padded(size_t bytes)
@@ -34,10 +36,9 @@ void extras_advance(struct extras *x, const struct extra_motion *now)
     x->moving = false;
     for (size_t i = 0; i < m->extras_count; i++) {
         const struct extra_kind *kind = kind_of(&m->extras[i]);
-        if (settle)
-            kind->settle(&m->extras[i], now, state);
-        else
-            x->moving = kind->advance(&m->extras[i], now, state) || x->moving;
+        bool moves = settle ? kind->settle(&m->extras[i], now, state)
+                            : kind->advance(&m->extras[i], now, state);
+        x->moving = moves || x->moving;
         state += padded(kind->state_bytes);
     }
 }
