@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """What the store promises: racing writers make one line of versions, kill -9 loses nothing that was
-acknowledged, a full disk refuses edits and nothing else. SINEW_LONG=1: 10,000 edits, 200 kills."""
+acknowledged, a full disk refuses edits and nothing else. SINEW_TEST_LONG=1: 10,000 edits, 200 kills."""
 import hashlib
 import json
 import os
@@ -21,7 +21,7 @@ import serve
 import small
 import wire
 
-LONG = os.environ.get("SINEW_LONG") == "1"
+LONG = os.environ.get("SINEW_TEST_LONG") == "1"
 WRITERS, EDITS, KILLS = 8, 10000 if LONG else 500, 200 if LONG else 20
 
 
