@@ -245,6 +245,59 @@ static void weights_change_slowly_between_examples(void)
 
 // ---- duplicates
 
+// The demo's joints turned by Euler angles in every order, the middle axis through its +-90 degrees
+// where angles of the others jump: rotations are read, so weights do not.
+static struct quat about(int axis, double deg)
+{
+    double half = deg * M_PI / 360;
+    float v[3] = {0, 0, 0};
+    v[axis] = (float)sin(half);
+    return (struct quat){v[0], v[1], v[2], (float)cos(half)};
+}
+
+static struct quat after(struct quat a, struct quat b)
+{
+    return (struct quat){a.w * b.x + a.x * b.w + a.y * b.z - a.z * b.y,
+                         a.w * b.y - a.x * b.z + a.y * b.w + a.z * b.x,
+                         a.w * b.z + a.x * b.y - a.y * b.x + a.z * b.w,
+                         a.w * b.w - a.x * b.x - a.y * b.y - a.z * b.z};
+}
+
+static void euler_angles_through_90_degrees_do_not_pop(void)
+{
+    static const int orders[6][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2},
+                                     {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
+    struct stand t;
+    double steepest = 0;
+    size_t joints = 0;
+    bool open = stand_open(&t, "tests/assets/characters/mira.rig.json");
+    EXPECT(open);
+    if (!open) return;
+    size_t count = driver_weight_count(t.model);
+    double *before = malloc(count * sizeof *before), *now = malloc(count * sizeof *now);
+    EXPECT(before && now);
+    for (size_t j = 0; before && now && j < t.model->driver_joints_count; j++, joints++)
+        for (int o = 0; o < 6; o++)
+            for (int tilt = -60; tilt <= 60; tilt += 60)
+                for (int i = 0; i <= 480; i++) { // half a degree a step
+                    pose_rest(t.model, t.pose);
+                    struct quat *q = &t.pose.locals[t.model->driver_joints[j].node].rotation;
+                    struct quat turn =
+                        after(about(orders[o][0], tilt),
+                              after(about(orders[o][1], i / 2.0 - 120), about(orders[o][2], 20)));
+                    *q = after(*q, turn);
+                    EXPECT(driver_weights(t.model, t.pose.locals, now));
+                    for (size_t k = 0; i > 0 && k < count; k++)
+                        steepest = fmax(steepest, fabs(now[k] - before[k]));
+                    memcpy(before, now, count * sizeof *now);
+                }
+    printf("  %zu joints, steepest %.3g in half a degree\n", joints, steepest);
+    EXPECT(joints > 0 && steepest <= 0.05);
+    free(before);
+    free(now);
+    stand_close(&t);
+}
+
 static void equal_examples_merge_and_others_are_refused(void)
 {
     struct sculpt s;
@@ -338,6 +391,7 @@ int main(void)
     RUN(every_rotation_gives_finite_weights);
     RUN(a_pose_that_is_not_finite_changes_nothing);
     RUN(weights_change_slowly_between_examples);
+    RUN(euler_angles_through_90_degrees_do_not_pop);
     RUN(equal_examples_merge_and_others_are_refused);
     RUN(an_unedited_example_stores_no_deltas);
     RUN(far_from_the_examples_the_correction_stays_bounded);
