@@ -43,6 +43,7 @@ bool topology_is_crowded(struct builder *b, const uint32_t *indices, size_t inde
 MUST_CHECK enum err compile_nodes(struct builder *b);      // nodes, bones
 MUST_CHECK enum err compile_parts(struct builder *b);      // parts, slots, influences, attributes
 MUST_CHECK enum err compile_topology(struct builder *b);   // indices, weld, corners, normals
+MUST_CHECK enum err compile_roots(struct builder *b);      // roots; influences folded over them
 MUST_CHECK enum err compile_blocks(struct builder *b);     // blocks, rest, weights, lanes, tangents
 MUST_CHECK enum err compile_shapes(struct builder *b);     // shapes, channels, morph blocks
 MUST_CHECK enum err compile_clips(struct builder *b);      // clips, tracks
@@ -52,6 +53,7 @@ MUST_CHECK enum err compile_appearance(struct builder *b); // materials, texture
 MUST_CHECK enum err compile_details(struct builder *b);    // coarser details; after compile_clips
 MUST_CHECK enum err compile_extras(struct builder *b, double unit_m);  // extras; by compile_info
 MUST_CHECK enum err compile_springs(struct builder *b, double unit_m); // springs; by compile_info
+float builder_guess_unit(float height); // metres a file unit, of a body so high
 // The box of the rest pose into `info`.
 MUST_CHECK enum err compile_measure_box(struct builder *b, struct model_info *info);
 MUST_CHECK enum err compile_info(struct builder *b); // info, box, unit, notes, authoring

@@ -51,12 +51,19 @@ enum err compile_scene(struct scene *scene, const struct compile_settings *setti
         enum err (*run)(struct builder *);
         const char *place;
     } stages[] = {
-        {start_text, "/nodes"},         {compile_nodes, "/nodes"},
-        {compile_parts, "/meshes"},     {compile_topology, "/meshes"},
-        {compile_blocks, "/meshes"},    {compile_shapes, "/meshes"},
-        {compile_clips, "/animations"}, {compile_base_pose, "/skins"},
-        {compile_drivers, "/drivers"},  {compile_appearance, "/materials"},
-        {compile_details, "/meshes"},   {compile_info, "/nodes"},
+        {start_text, "/nodes"},
+        {compile_nodes, "/nodes"},
+        {compile_parts, "/meshes"},
+        {compile_topology, "/meshes"},
+        {compile_roots, "/roots"},
+        {compile_blocks, "/meshes"},
+        {compile_shapes, "/meshes"},
+        {compile_clips, "/animations"},
+        {compile_base_pose, "/skins"},
+        {compile_drivers, "/drivers"},
+        {compile_appearance, "/materials"},
+        {compile_details, "/meshes"},
+        {compile_info, "/nodes"},
     };
     struct builder b = {.scene = scene, .settings = settings, .fault = fault};
     for (size_t i = 0; i < sizeof stages / sizeof stages[0]; i++) {

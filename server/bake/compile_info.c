@@ -49,9 +49,8 @@ enum err compile_measure_box(struct builder *b, struct model_info *info)
 }
 
 // Bodies are between a hand and some metres tall: of the usual units the one that makes it so.
-static float guess_unit(const struct model_info *info)
+float builder_guess_unit(float height)
 {
-    float height = info->box_max[1] - info->box_min[1];
     if (height > 1000) return 0.001f;
     return height > 10 ? 0.01f : 1;
 }
@@ -100,7 +99,7 @@ enum err compile_info(struct builder *b)
     info->unit_m = rig ? rig->unit_m : 0;
     info->unit_guessed = info->unit_m == 0;
     if (info->unit_guessed) {
-        info->unit_m = guess_unit(info);
+        info->unit_m = builder_guess_unit(info->box_max[1] - info->box_min[1]);
         scene_note(b->scene, NOTE_READ, 1,
                    "unit guessed from a height of %.4g: 1 file unit is %.4g m (unit_m in a rig "
                    "file says otherwise)",

@@ -23,7 +23,7 @@
 static const char help[] =
     "usage: sinewd eval MODEL [--clip C --time S | --pose POSE.json | --script FILE --hz N --time "
     "S]\n"
-    "                   [--face NAME=W]...\n"
+    "                   [--face NAME=W]... [--root NAME=CLIP@S]...\n"
     "                   [--skinning lbs|dq] [--without PARTS] [--format bin|obj|json] -o OUT\n"
     "\n"
     "Evaluates one frame offline. Without a clip and a pose it is the file's rest pose. A name may "
@@ -38,6 +38,9 @@ static const char help[] =
     "a\n"
     "                   second (60), up to time S: what a stream shows, where the character has "
     "gone\n"
+    "  --root NAME=C@S  one root of several plays clip C at S seconds; roots that are not named "
+    "keep\n"
+    "                   the pose of --clip or --pose, else the rest pose\n"
     "  --without PARTS  leaves out, comma-separated: extras, springs, correctives, face\n"
     "\n"
     "Prints a JSON object that says where each primitive lies in OUT.\n"
@@ -46,6 +49,7 @@ static const char help[] =
     "  sinewd eval Fox.glb --clip Run --time 0.4 -o run.f32\n"
     "  sinewd eval face.sinew --face eyeBlinkLeft=1 --face jawOpen=0.5 --format obj -o face.obj\n"
     "  sinewd eval body.sinew --pose bent.json --skinning dq -o bent.f32\n"
+    "  sinewd eval body.sinew --root legs=Run@0.4 --root torso=Wave@1 -o both.f32\n"
     "  sinewd eval body.sinew --script moves.jsonl --hz 60 --time 2.5 -o frame.f32\n";
 
 struct eval_options {
@@ -60,6 +64,7 @@ struct evaluation {
     struct correct_map correct;
     double *driver_weights;
     struct pose pose;
+    struct roots_pose roots;    // with --root
     float *positions, *normals; // malloc'd, source order
 };
 
@@ -121,8 +126,8 @@ static enum err check_options(const struct eval_options *o, struct fault *fault)
         return fault_set(fault, ERR_USAGE, "--format is bin, obj or json, not \"%.40s\"",
                          o->format);
     if (o->customise.count) return fault_set(fault, ERR_USAGE, "--customise: not yet");
-    if (o->roots.count)
-        return fault_set(fault, ERR_USAGE, "--root: not yet, models have no roots in this version");
+    if (o->roots.count && o->script)
+        return fault_set(fault, ERR_USAGE, "--script says what roots do: leave --root out");
     return check_without(o, fault);
 }
 
@@ -172,12 +177,56 @@ static enum err apply_faces(struct evaluation *v, const struct eval_options *o, 
     return ERR_OK;
 }
 
+// NAME=CLIP@SECONDS, split at the first = and the last @.
+static enum err apply_root(struct evaluation *v, const char *text, struct fault *fault)
+{
+    const struct model *m = v->model;
+    const char *equals = strchr(text, '='), *at = equals ? strrchr(equals, '@') : NULL;
+    char clip_name[256];
+    uint32_t root = 0, clip = 0;
+    double time_s = 0;
+    if (!equals || !at || (size_t)(at - equals) > sizeof clip_name)
+        return fault_set(fault, ERR_USAGE, "--root is NAME=CLIP@SECONDS, not \"%.60s\"", text);
+    memcpy(clip_name, equals + 1, (size_t)(at - equals) - 1);
+    clip_name[at - equals - 1] = 0;
+    while (root < m->roots_count &&
+           (strncmp(model_text(m, m->roots[root].name), text, (size_t)(equals - text)) != 0 ||
+            model_text(m, m->roots[root].name)[equals - text] != 0))
+        root++;
+    if (m->roots_count == 0)
+        return fault_set(fault, ERR_NOT_FOUND,
+                         "--root %.60s: the model has one root only; give --clip, or list roots in "
+                         "a rig file",
+                         text);
+    if (root == m->roots_count)
+        return fault_set(fault, ERR_NOT_FOUND,
+                         "--root %.60s: there is no such root; 'sinewd inspect' lists them", text);
+    enum err e = lookup_name(m, LOOKUP_CLIP, clip_name, "--root", &clip, fault);
+    if (e == ERR_OK) e = args_number("--root", at + 1, &time_s, fault);
+    if (e != ERR_OK) return e;
+    pose_rest(m, v->roots.poses[root]);
+    clip_sample(m, clip, time_s, (struct clip_cursor){0}, v->roots.poses[root]);
+    return ERR_OK;
+}
+
+static enum err apply_roots(struct evaluation *v, const struct eval_options *o, struct fault *fault)
+{
+    enum err e = ERR_OK;
+    for (size_t i = 0; i < v->model->roots_count; i++)
+        pose_copy(v->model, v->pose, v->roots.poses[i]);
+    for (size_t i = 0; i < o->roots.count && e == ERR_OK; i++)
+        e = apply_root(v, o->roots.items[i], fault);
+    if (e == ERR_OK && o->roots.count) roots_settle(v->model, &v->roots, v->pose);
+    return e;
+}
+
 static enum err make_pose(struct evaluation *v, const struct eval_options *o, struct fault *fault)
 {
     enum err e = ERR_OK;
     pose_rest(v->model, v->pose);
     if (o->clip) e = apply_clip(v, o, fault);
     if (o->pose) e = apply_pose_file(v, o->pose, fault);
+    if (e == ERR_OK) e = apply_roots(v, o, fault);
     if (e == ERR_OK) e = apply_faces(v, o, fault);
     return e;
 }
@@ -260,12 +309,14 @@ static enum err start(struct evaluation *v, struct fault *fault)
     const struct model *m = v->model;
     size_t vertices = model_vertex_count(m);
     if (!arena_create(&v->arena, face_map_bytes(m) + correct_map_bytes(m) + 2 * pose_bytes(m) +
-                                     driver_weight_count(m) * sizeof(double) + 4096))
+                                     roots_pose_bytes(m) + driver_weight_count(m) * sizeof(double) +
+                                     4096))
         return fault_set(fault, ERR_MEMORY, "no memory for the model's frame");
     face_map_build(m, &v->arena, &v->map);
     correct_map_build(m, NULL, &v->arena, &v->correct);
     v->driver_weights = ARENA_ARRAY(&v->arena, double, driver_weight_count(m));
     v->pose = pose_take(m, &v->arena);
+    v->roots = roots_pose_take(m, &v->arena);
     v->positions = malloc(vertices * 3 * sizeof(float));
     v->normals = malloc(vertices * 3 * sizeof(float));
     if (!v->positions || !v->normals)
@@ -286,6 +337,7 @@ static enum err evaluate(struct evaluation *v, const struct eval_options *o, str
                               .driver_weights =
                                   without(o, "correctives") ? NULL : v->driver_weights,
                               .pose = v->pose,
+                              .roots = o->roots.count ? &v->roots : NULL,
                               .skinning = chosen_skinning(v, o),
                               .level = simd_best(),
                               .out = arena_take(&scratch, out_bytes)};

@@ -142,6 +142,23 @@ static cJSON *describe_drivers(const struct model *m)
     return list ? list : cJSON_CreateArray();
 }
 
+static cJSON *list_roots(const struct model *m)
+{
+    cJSON *list = cJSON_CreateArray();
+    for (size_t i = 0; i < m->roots_count; i++) {
+        const struct model_root *r = &m->roots[i];
+        cJSON *item = cJSON_CreateObject();
+        cJSON_AddStringToObject(item, "name", model_text(m, r->name));
+        cJSON_AddStringToObject(item, "joint", model_text(m, m->nodes[r->node].name));
+        cJSON_AddNumberToObject(item, "joint_index", m->nodes[r->node].source);
+        cJSON_AddNumberToObject(item, "border", (double)r->border);
+        if (r->ride != MODEL_NONE)
+            cJSON_AddStringToObject(item, "ride", model_text(m, m->roots[r->ride].name));
+        cJSON_AddItemToArray(list, item);
+    }
+    return list;
+}
+
 static cJSON *list_extras(const struct model *m)
 {
     cJSON *list = cJSON_CreateArray();
@@ -176,7 +193,7 @@ static cJSON *describe(const struct model *m)
     cJSON_AddItemToObject(root, "joints", list_joints(m));
     cJSON_AddItemToObject(root, "clips", list_clips(m));
     cJSON_AddItemToObject(root, "shapes", list_shapes(m));
-    cJSON_AddItemToObject(root, "roots", cJSON_CreateArray());
+    cJSON_AddItemToObject(root, "roots", list_roots(m));
     cJSON_AddItemToObject(root, "drivers", describe_drivers(m));
     cJSON_AddItemToObject(root, "face", cJSON_CreateObject());
     cJSON_AddItemToObject(root, "extras", list_extras(m));

@@ -18,7 +18,8 @@
 //   block   16 lanes that share one exact set of slots; lane = block * 16 + place
 //   channel one morph weight of one node; shape = the channels that share a name
 
-enum { MODEL_LANES = 16, MODEL_INFLUENCES_MAX = 16 };
+enum { MODEL_LANES = 16, MODEL_INFLUENCES_MAX = 64 };
+enum { MODEL_ROOTS_MAX = 8 };
 enum { MODEL_NONE = -1 };
 
 enum model_node_flags {
@@ -69,7 +70,7 @@ struct model_part {                 // one primitive of one node
 // last one, so kernels need no tail.
 struct model_block {
     uint32_t lane_count;      // 1 .. 16
-    uint32_t influence_count; // 1 .. 16
+    uint32_t influence_count; // 1 .. MODEL_INFLUENCES_MAX
     uint32_t slot_first;      // into block_slots
     uint32_t weight_first;    // into weights; a multiple of 16; unused when influence_count is 1
 };
@@ -250,6 +251,18 @@ struct model_extra_block { // by ascending block
     float share[MODEL_LANES]; // 0 .. 1; 0: not in the region
 };
 
+// Several roots (method C): each poses the whole skeleton by itself; a slot says whose pose it
+// takes, and weights hold the root's share already. Empty with one root.
+struct model_root {
+    uint32_t name;
+    uint32_t node;      // where the root's motion is placed
+    int32_t ride;       // root that carries this one, or MODEL_NONE; no circles
+    uint32_t ride_node; // by which node
+    float border;       // file units, as softened
+    float turn_limit;   // radians about +Y that this root may turn away from the one it rides on
+    uint32_t reserved[2];
+};
+
 // Spring bones (VRM's VRMC_springBone): chains of joints whose tails swing. Lengths in file units.
 struct model_spring {
     uint32_t name;
@@ -366,7 +379,10 @@ struct model_info {
     X(spring_colliders, struct model_spring_collider)                                              \
     X(spring_uses, uint32_t)                                                                       \
     X(spring_steps, struct model_spring_step)                                                      \
-    X(muscles, struct model_muscle)
+    X(muscles, struct model_muscle)                                                                \
+    X(roots, struct model_root)                                                                    \
+    X(node_roots, uint8_t) /* [node] the root that it belongs to; empty with one root */           \
+    X(root_weights, float) /* authoring and display: [root][vertex] share; or empty */
 
 struct model {
 #define X(field, type)                                                                             \

@@ -19,3 +19,4 @@ bool validate_finite(const void *floats, size_t bytes);
 enum err validate_drivers(const struct model *m, struct fault *f);
 enum err validate_extras(const struct model *m, struct fault *f);
 enum err validate_springs(const struct model *m, struct fault *f);
+enum err validate_roots(const struct model *m, struct fault *f);

@@ -33,7 +33,7 @@ int32_t body_default_clip(const struct model *m)
 enum err body_create(const struct body_options *options, struct body *out)
 {
     const struct model *m = options->model;
-    const size_t padding = 12 * 64; // every block of the arena begins on 64 bytes
+    const size_t padding = 13 * 64; // every block of the arena begins on 64 bytes
     struct body b = {.options = *options, .change = 1};
     size_t cursor_bytes = options->default_clip == MODEL_NONE
                               ? 0
@@ -43,9 +43,11 @@ enum err body_create(const struct body_options *options, struct body *out)
     size_t node_count = extras ? m->nodes_count : 0;
     size_t state_bytes = extras ? extras_bytes(m) : 0;
     bool springs = m->spring_joints_count > 0 && !options->without_springs;
-    size_t bytes = state_bytes + (springs ? springs_bytes(m) : 0) +
-                   node_count * sizeof(struct xform) + pose_bytes(m) +
-                   weight_count * sizeof(double) + cursor_bytes + m->shapes_count * sizeof(float) +
+    bool roots = m->roots_count > 0;
+    size_t bytes = (roots ? roots_pose_bytes(m) + pose_bytes(m) : 0) + state_bytes +
+                   (springs ? springs_bytes(m) : 0) + node_count * sizeof(struct xform) +
+                   pose_bytes(m) + weight_count * sizeof(double) + cursor_bytes +
+                   m->shapes_count * sizeof(float) +
                    m->blocks_count * sizeof(struct surface_block) +
                    surface_bytes(m, options->map, options->correct) + padding;
     if (!arena_create(&b.arena, bytes)) return ERR_MEMORY;
@@ -58,6 +60,12 @@ enum err body_create(const struct body_options *options, struct body *out)
     for (size_t i = 0; i < m->shapes_count; i++)
         b.face[i] = NAN;
     b.nodes = ARENA_ARRAY(&b.arena, struct xform, node_count);
+    if (roots) {
+        b.roots = roots_pose_take(m, &b.arena);
+        b.fading = pose_take(m, &b.arena);
+    }
+    for (size_t i = 0; i < MODEL_ROOTS_MAX; i++)
+        root_motion_start(&b.motions[i]);
     if (springs) b.springs = springs_take(m, &b.arena);
     if (extras) b.extras = extras_take(m, arena_take(&b.arena, state_bytes));
     b.blocks = ARENA_ARRAY(&b.arena, struct surface_block, m->blocks_count);
@@ -139,6 +147,39 @@ static bool is_put_elsewhere(const struct body *b, const struct springs_place *t
     return square > reach * reach * size;
 }
 
+static bool roots_move(const struct body *b)
+{
+    for (size_t i = 0; b->rooted && i < b->options.model->roots_count; i++)
+        if (root_motion_is_moving(&b->motions[i])) return true;
+    return false;
+}
+
+// Every root's pose from the character's own motion and what it was given, and what drivers read.
+static void pose_roots(struct body *b, double age_s)
+{
+    const struct model *m = b->options.model;
+    double dt_s = age_s - b->roots_age_s;
+    for (size_t r = 0; r < m->roots_count; r++) {
+        struct root_motion *motion = &b->motions[r];
+        root_motion_advance(motion, dt_s);
+        pose_copy(m, b->pose, b->roots.poses[r]);
+        root_motion_sample(m, motion, b->roots.poses[r], b->fading);
+        b->roots.gains[r] = roots_eased_value(&motion->weight);
+    }
+    roots_settle(m, &b->roots, b->pose);
+}
+
+// Springs turn joints of the merged pose: every root's turn with them.
+static void turn_roots(struct body *b)
+{
+    const struct model *m = b->options.model;
+    for (size_t i = 0; i < m->spring_joints_count; i++)
+        for (size_t r = 0; r < m->roots_count; r++) {
+            uint32_t node = m->spring_joints[i].node;
+            b->roots.poses[r].locals[node].rotation = b->pose.locals[node].rotation;
+        }
+}
+
 static void advance_springs(struct body *b, double age_s)
 {
     struct springs_place place = springs_place_of(b);
@@ -164,9 +205,10 @@ bool body_pose(struct body *b, double age_s)
     else if (clip != MODEL_NONE)
         time_s = clip_time(&m->clips[clip], age_s);
     bool same = b->shown_change == b->change && b->shown_time_s == time_s;
-    bool swings = b->extras.moving || springs_swing(b) || (b->extras.model && is_carried(b));
+    bool swings =
+        b->extras.moving || springs_swing(b) || roots_move(b) || (b->extras.model && is_carried(b));
     if (b->surface && same && !swings) {
-        b->extras_age_s = age_s;
+        b->extras_age_s = b->roots_age_s = age_s;
         if (b->springs.model) springs_wait(&b->springs, age_s);
         return b->stale;
     }
@@ -182,7 +224,10 @@ bool body_pose(struct body *b, double age_s)
         b->pose.weights[c] = 0;
     b->shown_change = b->change;
     b->shown_time_s = time_s;
+    if (b->rooted) pose_roots(b, age_s);
+    b->roots_age_s = age_s;
     if (b->springs.model) advance_springs(b, age_s);
+    if (b->rooted && b->springs.model) turn_roots(b);
     if (b->extras.model) advance_extras(b, age_s);
     b->stale = true;
     return true;
@@ -197,6 +242,7 @@ void body_begin(struct body *b)
                               .driver_weights =
                                   b->options.without_correctives ? NULL : b->driver_weights,
                               .pose = b->pose,
+                              .roots = b->rooted ? &b->roots : NULL,
                               .skinning = b->options.skinning,
                               .level = b->options.level,
                               .out = b->blocks};
@@ -209,7 +255,7 @@ void body_begin(struct body *b)
 
 bool body_has_memory(const struct body *b)
 {
-    return b->extras.model != NULL || b->springs.model != NULL;
+    return b->extras.model != NULL || b->springs.model != NULL || b->rooted;
 }
 
 bool body_has_face(const struct body *b)
@@ -334,6 +380,21 @@ static void inherit_extras(struct body *b, const struct body *from)
     b->extras.moving = from->extras.moving;
 }
 
+static void inherit_roots(struct body *b, const struct body *from)
+{
+    const struct model *m = b->options.model, *old = from->options.model;
+    b->roots_age_s = from->roots_age_s;
+    for (size_t i = 0; from->rooted && i < m->roots_count; i++)
+        for (size_t k = 0; k < old->roots_count; k++) {
+            if (strcmp(model_text(m, m->roots[i].name), model_text(old, old->roots[k].name)) != 0)
+                continue;
+            b->motions[i] = from->motions[k];
+            b->motions[i].clip = same_clip(m, old, from->motions[k].clip);
+            b->motions[i].before = same_clip(m, old, from->motions[k].before);
+            b->rooted = true;
+        }
+}
+
 void body_inherit(struct body *b, const struct body *from)
 {
     const struct model *m = b->options.model, *old = from->options.model;
@@ -353,6 +414,7 @@ void body_inherit(struct body *b, const struct body *from)
                 b->face[i] = from->face[k];
     b->change++;
     inherit_extras(b, from);
+    inherit_roots(b, from);
     inherit_springs(b, from);
     b->surface = from->surface; // numbers go on: what was encoded is of another surface
     b->jumped = from->jumped;

@@ -9,6 +9,7 @@
 #include "proto/pose_message.h"
 #include "server/character/pose/clip.h"
 #include "server/character/pose/pose.h"
+#include "server/character/pose/roots.h"
 #include "server/character/pose/springs.h"
 #include "server/character/surface/surface.h"
 #include "server/model/model.h"
@@ -55,6 +56,11 @@ struct body {
     struct arena arena;
     size_t scratch_mark;
     struct pose pose;
+    struct roots_pose roots; // several roots; used while `rooted`
+    struct root_motion motions[MODEL_ROOTS_MAX];
+    struct pose fading; // scratch of a root's fade
+    bool rooted;        // a root has been given a motion of its own
+    double roots_age_s;
     struct springs springs; // without a model: none
     struct extras extras;
     struct xform *nodes; // [node] of the last pose; only with extras

@@ -99,6 +99,17 @@ static enum err apply_face(struct input_desk *desk, struct body *b, const uint8_
     return e == ERR_OK ? input_face(b, v->values, v->value_count, fault) : e;
 }
 
+static enum err apply_control(struct input_desk *desk, struct body *b, const uint8_t *payload,
+                              size_t size_bytes, struct fault *fault)
+{
+    struct input_control *c = &desk->message.control;
+    enum err e = input_decode_control(payload, size_bytes, c);
+    if (e != ERR_OK) return e;
+    if (c->fields || c->event_count || c->muscle_count)
+        return fault_set(fault, ERR_UNSUPPORTED, "of control, only roots are taken yet");
+    return input_roots(b, c->roots, c->root_count, fault);
+}
+
 enum err input_apply(struct input_desk *desk, struct body *b, uint8_t type, const uint8_t *payload,
                      size_t size_bytes, struct fault *fault)
 {
@@ -107,6 +118,7 @@ enum err input_apply(struct input_desk *desk, struct body *b, uint8_t type, cons
         [MESSAGE_POSE] = apply_pose,
         [MESSAGE_PLACE] = apply_place,
         [MESSAGE_FACE] = apply_face,
+        [MESSAGE_CONTROL] = apply_control,
     };
     if (!kinds[type])
         return fault_set(fault, ERR_UNSUPPORTED, "this kind of input is not taken yet");

@@ -35,8 +35,8 @@ static enum err read_time(const cJSON *item, uint32_t hz, struct script_line *li
 
 static enum err check_line(struct script_line *line, uint32_t hz, struct fault *fault)
 {
-    static const char *const known[] = {"pose", "place", "face"};
-    static const char *const later[] = {"control", "sensor", "customise"};
+    static const char *const known[] = {"pose", "place", "face", "control"};
+    static const char *const later[] = {"sensor", "customise"};
     bool timed = false;
     if (!cJSON_IsObject(line->json))
         return fault_set(fault, ERR_MALFORMED, "script line %u: must be a JSON object",
@@ -51,15 +51,15 @@ static enum err check_line(struct script_line *line, uint32_t hz, struct fault *
             enum err e = read_time(item, hz, line, fault);
             if (e != ERR_OK) return e;
         }
-        for (size_t i = 0; i < 3; i++) {
+        for (size_t i = 0; i < sizeof later / sizeof later[0]; i++)
             if (strcmp(item->string, later[i]) == 0)
                 return bad(fault, ERR_UNSUPPORTED, line->number, item->string,
                            "not yet in this version");
+        for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
             fine = fine || strcmp(item->string, known[i]) == 0;
-        }
         if (!fine)
             return bad(fault, ERR_MALFORMED, line->number, item->string,
-                       "unknown; there are t_s or tick, pose, place, face");
+                       "unknown; there are t_s or tick, pose, place, face, control");
     }
     if (!timed)
         return fault_set(fault, ERR_MALFORMED, "script line %u: t_s is missing", line->number);
@@ -211,6 +211,61 @@ static enum err apply_place(const struct script_line *line, const cJSON *json, s
     return ERR_OK;
 }
 
+static enum err read_root(const struct script_line *line, const cJSON *json,
+                          struct input_root *root, struct fault *fault)
+{
+    static const struct {
+        const char *key;
+        uint32_t field;
+        double low, high;
+    } numbers[] = {{"speed", INPUT_ROOT_SPEED, 0, 16},
+                   {"weight", INPUT_ROOT_WEIGHT, 0, 1},
+                   {"offset", INPUT_ROOT_OFFSET, 0, 3600}};
+    float *values[] = {&root->speed, &root->weight, &root->offset_s};
+    if (strlen(json->string) >= sizeof root->root || !cJSON_IsObject(json))
+        return bad(fault, ERR_MALFORMED, line->number, json->string,
+                   "a root is an object with clip, speed, weight, offset");
+    memcpy(root->root, json->string, strlen(json->string) + 1);
+    for (const cJSON *item = json->child; item; item = item->next) {
+        bool fine = false;
+        if (strcmp(item->string, "clip") == 0 && cJSON_IsString(item) &&
+            strlen(item->valuestring) < sizeof root->clip) {
+            memcpy(root->clip, item->valuestring, strlen(item->valuestring) + 1);
+            fine = true;
+        }
+        for (size_t i = 0; i < 3; i++) {
+            if (strcmp(item->string, numbers[i].key) != 0 || !cJSON_IsNumber(item)) continue;
+            *values[i] = (float)item->valuedouble;
+            root->fields |= numbers[i].field;
+            fine = item->valuedouble >= numbers[i].low && item->valuedouble <= numbers[i].high;
+        }
+        if (!fine)
+            return bad(fault, ERR_MALFORMED, line->number, item->string,
+                       "a root has clip, speed 0 .. 16, weight 0 .. 1, offset in seconds");
+    }
+    return ERR_OK;
+}
+
+static enum err apply_control(const struct script_line *line, const cJSON *json, struct body *b,
+                              struct fault *fault)
+{
+    struct fault inner = {0};
+    for (const cJSON *item = cJSON_IsObject(json) ? json->child : NULL; item; item = item->next) {
+        if (strcmp(item->string, "root") != 0)
+            return bad(fault, ERR_UNSUPPORTED, line->number, item->string,
+                       "of control, only root is taken yet");
+        for (const cJSON *r = item->child; r; r = r->next) {
+            struct input_root root = {0};
+            enum err e = read_root(line, r, &root, fault);
+            if (e != ERR_OK) return e;
+            e = input_roots(b, &root, 1, &inner);
+            if (e != ERR_OK)
+                return fault_set(fault, e, "script line %u: %.300s", line->number, inner.line);
+        }
+    }
+    return ERR_OK;
+}
+
 enum err script_apply(const struct script_line *line, struct input_desk *desk, struct body *b,
                       struct fault *fault)
 {
@@ -222,6 +277,8 @@ enum err script_apply(const struct script_line *line, struct input_desk *desk, s
             e = apply_place(line, item, b, fault);
         else if (strcmp(item->string, "face") == 0)
             e = apply_face(line, item, b, fault);
+        else if (strcmp(item->string, "control") == 0)
+            e = apply_control(line, item, b, fault);
     }
     return e;
 }

@@ -145,7 +145,7 @@ static void old_broken_and_unknown_inputs_change_nothing(void)
     EXPECT(stage_input(p.stage, id, 0x44, junk, 0, &fault) == ERR_TRUNCATED);
     junk[0] = 200; // sequence
     fault = (struct fault){0};
-    EXPECT(stage_input(p.stage, id, 0x40, junk, sizeof junk, &fault) == ERR_UNSUPPORTED);
+    EXPECT(stage_input(p.stage, id, 0x41, junk, sizeof junk, &fault) == ERR_UNSUPPORTED);
     fault = (struct fault){0};
     EXPECT(stage_input(p.stage, id + 1, 0x44, junk, sizeof junk, &fault) == ERR_NOT_FOUND);
     play_tick(&p);

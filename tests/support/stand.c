@@ -55,6 +55,7 @@ void stand_evaluate(struct stand *s, enum model_skinning skinning, enum simd_lev
                               .correct = &s->correct,
                               .driver_weights = s->without_correctives ? NULL : s->driver_weights,
                               .extras = s->extras,
+                              .roots = s->roots,
                               .pose = s->pose,
                               .skinning = skinning,
                               .level = level,

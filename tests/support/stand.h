@@ -18,8 +18,9 @@ struct stand {
     struct pose pose;       // set by the test; stand_open leaves the rest pose
     struct surface_block *blocks;
     _Bool without_correctives;
-    const struct extras *extras; // NULL: at rest
-    float *positions, *normals;  // vertex_count * 3, written by stand_evaluate
+    const struct extras *extras;    // NULL: at rest
+    const struct roots_pose *roots; // NULL: all of them in `pose`
+    float *positions, *normals;     // vertex_count * 3, written by stand_evaluate
 };
 _Bool stand_open(struct stand *s,
                  const char *path); // prints the fault's line and is false on failure

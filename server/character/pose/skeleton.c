@@ -49,12 +49,21 @@ void skeleton_model_from_nodes(const struct model *m, const struct trs *locals,
     }
 }
 
-static inline void slot_matrix(const struct model *m, const struct xform *model_from_node,
+static inline void slot_matrix(const struct model *m, const struct skeleton_roots *roots,
                                size_t slot, struct xform *out)
 {
     struct xform node_from_base;
-    convert(&m->slots[slot].inverse_bind, &node_from_base);
-    multiply(&model_from_node[m->slots[slot].node], &node_from_base, out);
+    const struct model_slot *s = &m->slots[slot];
+    size_t root = roots->root_count > 1 ? s->root : 0;
+    convert(&s->inverse_bind, &node_from_base);
+    multiply(&roots->model_from_node[root * m->nodes_count + s->node], &node_from_base, out);
+    double gain = roots->gains ? roots->gains[root] : 1;
+    if (root == 0 || gain == 1) return;
+    struct xform first;
+    multiply(&roots->model_from_node[s->node], &node_from_base, &first);
+    for (int c = 0; c < 4; c++)
+        for (int r = 0; r < 3; r++)
+            out->col[c][r] = gain * out->col[c][r] + (1 - gain) * first.col[c][r];
 }
 
 // An axis scaled to nothing leaves a determinant of rounding noise: that is no mirror.
@@ -69,9 +78,21 @@ static bool mirrors(const struct xform *s, double det)
 void skeleton_palette(const struct model *m, const struct xform *model_from_node,
                       struct skeleton_slot *palette)
 {
+    skeleton_palette_roots(m, &(struct skeleton_roots){model_from_node, 1, NULL}, palette);
+}
+
+void skeleton_dual_palette(const struct model *m, const struct xform *model_from_node,
+                           struct skeleton_dual_slot *palette)
+{
+    skeleton_dual_palette_roots(m, &(struct skeleton_roots){model_from_node, 1, NULL}, palette);
+}
+
+void skeleton_palette_roots(const struct model *m, const struct skeleton_roots *roots,
+                            struct skeleton_slot *palette)
+{
     for (size_t i = 0; i < m->slots_count; i++) {
         struct xform s;
-        slot_matrix(m, model_from_node, i, &s);
+        slot_matrix(m, roots, i, &s);
         struct skeleton_slot *out = &palette[i];
         double cofactor[3][3];
         vector_cross(s.col[1], s.col[2], cofactor[0]);
@@ -92,12 +113,12 @@ void skeleton_palette(const struct model *m, const struct xform *model_from_node
     }
 }
 
-void skeleton_dual_palette(const struct model *m, const struct xform *model_from_node,
-                           struct skeleton_dual_slot *palette)
+void skeleton_dual_palette_roots(const struct model *m, const struct skeleton_roots *roots,
+                                 struct skeleton_dual_slot *palette)
 {
     for (size_t i = 0; i < m->slots_count; i++) {
         struct xform s;
-        slot_matrix(m, model_from_node, i, &s);
+        slot_matrix(m, roots, i, &s);
         double q[4], h[6];
         const double *t = s.col[3];
         polar_decompose(&s, q, h);

@@ -26,7 +26,20 @@ struct skeleton_dual_slot { // dual quaternion: S = R H + t, H symmetric, R a pr
     float unused[2];
 };
 
+// Several roots: model_from_node is [root][node], and `gains` [root] says how much of each root's
+// slots is its own, the rest being the first root's; NULL: all of it.
+struct skeleton_roots {
+    const struct xform *model_from_node;
+    size_t root_count; // 1: slots of every root take the one pose
+    const double *gains;
+};
+
 // slots_count of each.
+void skeleton_palette_roots(const struct model *m, const struct skeleton_roots *roots,
+                            struct skeleton_slot *palette);
+void skeleton_dual_palette_roots(const struct model *m, const struct skeleton_roots *roots,
+                                 struct skeleton_dual_slot *palette);
+// The same with one pose for all roots.
 void skeleton_palette(const struct model *m, const struct xform *model_from_node,
                       struct skeleton_slot *palette);
 void skeleton_dual_palette(const struct model *m, const struct xform *model_from_node,

@@ -83,33 +83,92 @@ static void turn_column(const double q[4], const double v[3], double out[3])
     }
 }
 
-void skin_dual_linear_part(const struct model *m, const struct skeleton_dual_slot *palette,
-                           uint32_t lane, double linear[3][3])
+// One root's blend over its influences of a lane; false when it has none there.
+struct dual_blend {
+    double weight, rotation[4], dual[4], stretch[6];
+};
+static bool blend_root(const struct model *m, const struct skeleton_dual_slot *palette,
+                       uint32_t lane, uint32_t root, struct dual_blend *out)
 {
-    CHECK(lane / MODEL_LANES < m->blocks_count);
     const struct model_block *block = &m->blocks[lane / MODEL_LANES];
     const uint16_t *slots = m->block_slots + block->slot_first;
     uint32_t place = lane % MODEL_LANES, heaviest = 0;
-    for (uint32_t k = 1; k < block->influence_count; k++)
-        if (lane_weight(m, block, k, place) > lane_weight(m, block, heaviest, place)) heaviest = k;
+    double most = 0;
+    *out = (struct dual_blend){0};
+    for (uint32_t k = 0; k < block->influence_count; k++) {
+        double w = lane_weight(m, block, k, place);
+        if (m->slots[slots[k]].root != root || !(w > most)) continue;
+        heaviest = k;
+        most = w;
+    }
+    if (!(most > 0)) return false;
     const float *align = palette[slots[heaviest]].rotation;
-    double q[4] = {0}, h[6] = {0};
     for (uint32_t k = 0; k < block->influence_count; k++) {
         const struct skeleton_dual_slot *s = &palette[slots[k]];
         double w = lane_weight(m, block, k, place), cosine = 0;
+        if (m->slots[slots[k]].root != root) continue;
         for (int e = 0; e < 4; e++)
             cosine += (double)align[e] * (double)s->rotation[e];
-        for (int e = 0; e < 4; e++)
-            q[e] += (cosine < 0 ? -w : w) * (double)s->rotation[e];
+        double signed_w = cosine < 0 ? -w : w;
+        for (int e = 0; e < 4; e++) {
+            out->rotation[e] += signed_w * (double)s->rotation[e];
+            out->dual[e] += signed_w * (double)s->dual[e];
+        }
         for (int e = 0; e < 6; e++)
-            h[e] += w * (double)s->stretch[e];
+            out->stretch[e] += w * (double)s->stretch[e];
+        out->weight += w;
     }
-    double n = sqrt(q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3]);
-    for (int e = 0; e < 4; e++)
-        q[e] /= n;
+    double n = sqrt(out->rotation[0] * out->rotation[0] + out->rotation[1] * out->rotation[1] +
+                    out->rotation[2] * out->rotation[2] + out->rotation[3] * out->rotation[3]);
+    for (int e = 0; e < 4; e++) {
+        out->rotation[e] /= n;
+        out->dual[e] /= n;
+    }
+    if (m->roots_count == 0) out->weight = 1; // as the bake left it, to rounding
+    for (int e = 0; e < 6; e++)
+        out->stretch[e] /= out->weight;
+    return true;
+}
+
+// R H of one blend, columns.
+static void blend_linear(const struct dual_blend *d, double linear[3][3])
+{
+    const double *h = d->stretch;
     double columns[3][3] = {{h[0], h[3], h[4]}, {h[3], h[1], h[5]}, {h[4], h[5], h[2]}};
     for (int c = 0; c < 3; c++)
-        turn_column(q, columns[c], linear[c]);
+        turn_column(d->rotation, columns[c], linear[c]);
+}
+
+void skin_dual_point(const struct model *m, const struct skeleton_dual_slot *palette, uint32_t lane,
+                     const double x[3], double position[3], double linear[3][3])
+{
+    uint32_t root_count = m->roots_count > 1 ? (uint32_t)m->roots_count : 1;
+    CHECK(lane / MODEL_LANES < m->blocks_count);
+    memset(linear, 0, sizeof(double[3][3]));
+    memset(position, 0, sizeof(double[3]));
+    for (uint32_t root = 0; root < root_count; root++) {
+        struct dual_blend d;
+        double l[3][3], t[3];
+        if (!blend_root(m, palette, lane, root, &d)) continue;
+        blend_linear(&d, l);
+        const double *q = d.rotation, *e = d.dual; // t = 2 (vector part of dual * conj(rotation))
+        for (int r = 0; r < 3; r++) {
+            int a = (r + 1) % 3, b = (r + 2) % 3;
+            t[r] = 2 * (e[r] * q[3] - e[3] * q[r] - (e[a] * q[b] - e[b] * q[a]));
+        }
+        for (int r = 0; r < 3; r++) {
+            position[r] += d.weight * (l[0][r] * x[0] + l[1][r] * x[1] + l[2][r] * x[2] + t[r]);
+            for (int c = 0; c < 3; c++)
+                linear[c][r] += d.weight * l[c][r];
+        }
+    }
+}
+
+void skin_dual_linear_part(const struct model *m, const struct skeleton_dual_slot *palette,
+                           uint32_t lane, double linear[3][3])
+{
+    double position[3];
+    skin_dual_point(m, palette, lane, (const double[3]){0}, position, linear);
 }
 
 static void tangent_lane(double linear[3][3], const struct surface_block *skinned,

@@ -1,4 +1,5 @@
 #pragma once
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -29,6 +30,11 @@ struct skin_job {
 // Borrows all pointers for the call; safe to run concurrently on jobs whose outputs are disjoint.
 void skin_run(const struct skin_job *job);
 
+// Several roots under dual quaternions do not fold: each root carries the vertex by itself, and the
+// places are mixed by the roots' shares; L is the mix of theirs. One lane at a time.
+bool skin_is_apart(const struct skin_job *job);
+void skin_apart(const struct skin_job *job);
+
 // Tangents of the same range: L t, made square to the skinned normal, unit. `skinned` is
 // what skin_run gave. Models without tangents (tangents_count == 0) must not call it.
 void skin_tangents(const struct skin_job *job, const struct surface_block *skinned,
@@ -40,3 +46,6 @@ void skin_linear_part(const struct model *m, const struct skeleton_slot *palette
                       double linear[3][3]);
 void skin_dual_linear_part(const struct model *m, const struct skeleton_dual_slot *palette,
                            uint32_t lane, double linear[3][3]);
+// And where DQ carries the point x of base space, with that L: mixed over the roots.
+void skin_dual_point(const struct model *m, const struct skeleton_dual_slot *palette, uint32_t lane,
+                     const double x[3], double position[3], double linear[3][3]);

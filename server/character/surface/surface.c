@@ -12,7 +12,7 @@ size_t surface_bytes(const struct model *m, const struct face_map *map,
                      const struct correct_map *correct)
 {
     return (correct ? correct_bytes(m, correct) : 0) + face_bytes(map) +
-           padded(m->nodes_count * sizeof(struct xform)) +
+           padded(m->nodes_count * roots_count(m) * sizeof(struct xform)) +
            m->slots_count * (sizeof(struct skeleton_slot) + sizeof(struct skeleton_dual_slot));
 }
 
@@ -35,18 +35,25 @@ struct surface_frame surface_begin(const struct surface_job *job, struct arena *
 {
     const struct model *m = job->model;
     CHECK(job->tangents_out == NULL || m->tangents_count == m->blocks_count);
-    struct xform *model_from_node = ARENA_ARRAY(scratch, struct xform, m->nodes_count);
+    struct skeleton_roots roots = {.root_count = job->roots ? roots_count(m) : 1,
+                                   .gains = job->roots ? job->roots->gains : NULL};
+    struct xform *model_from_node =
+        ARENA_ARRAY(scratch, struct xform, m->nodes_count * roots.root_count);
     struct surface_frame f = {.job = *job, .model_from_node = model_from_node};
-    skeleton_model_from_nodes(m, job->pose.locals, model_from_node);
+    roots.model_from_node = model_from_node;
+    if (job->roots)
+        roots_model_from_nodes(m, job->roots, model_from_node);
+    else
+        skeleton_model_from_nodes(m, job->pose.locals, model_from_node);
     if (job->skinning == MODEL_DQ || (job->correct && m->dual_lanes_count > 0)) {
         struct skeleton_dual_slot *palette =
             ARENA_ARRAY(scratch, struct skeleton_dual_slot, m->slots_count);
-        skeleton_dual_palette(m, model_from_node, palette);
+        skeleton_dual_palette_roots(m, &roots, palette);
         f.dual_palette = palette;
     }
     if (job->skinning != MODEL_DQ) {
         struct skeleton_slot *palette = ARENA_ARRAY(scratch, struct skeleton_slot, m->slots_count);
-        skeleton_palette(m, model_from_node, palette);
+        skeleton_palette_roots(m, &roots, palette);
         f.palette = palette;
     }
     f.face = face_begin(m, job->map, job->pose.weights, scratch);
@@ -98,7 +105,10 @@ void surface_skin(const struct surface_frame *f, size_t part, size_t part_count)
         skin.block_first = first;
         skin.block_count = next - first;
         skin.out = f->job.out + first;
-        skin_run(&skin);
+        if (skin_is_apart(&skin))
+            skin_apart(&skin);
+        else
+            skin_run(&skin);
         if (f->job.tangents_out) skin_tangents(&skin, skin.out, f->job.tangents_out + first);
     }
 }

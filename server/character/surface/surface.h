@@ -5,6 +5,7 @@
 #include "common/arena.h"
 #include "common/simd.h"
 #include "server/character/pose/pose.h"
+#include "server/character/pose/roots.h"
 #include "server/character/surface/block.h"
 #include "server/character/surface/correct.h"
 #include "server/character/surface/extras/extra.h"
@@ -33,7 +34,9 @@ struct surface_job {
     // driver_weight_count, with `correct`; kept between frames by the caller: where a pose is not
     // finite, the last good ones stand in. NULL: no correctives, but extras.
     double *driver_weights;
-    struct pose pose;
+    struct pose
+        pose; // with several roots: what drivers and extras read, each node as its root has it
+    const struct roots_pose *roots; // several roots; NULL: all of them in `pose`
     enum model_skinning skinning;
     enum simd_level level;                      // simd_best(), asked once at start
     struct surface_block *out;                  // model->blocks_count
@@ -43,7 +46,7 @@ struct surface_job {
 struct surface_frame {
     struct surface_job job;
     struct face face;
-    const struct xform *model_from_node; // nodes_count
+    const struct xform *model_from_node; // [root][node]
     const struct skeleton_slot *palette;
     const struct skeleton_dual_slot *dual_palette; // NULL unless DQ or some lanes want R H
     struct correct correct;                        // with job.correct

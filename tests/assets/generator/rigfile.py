@@ -146,7 +146,7 @@ def mira(sk, h, parts, names, clips, drivers):
         "sinew_rig": 1, "source": "mira.glb", "unit_m": 1.0, "skinning": "lbs", "base_pose": "bind",
         "drivers": drivers,
         "roots": [{"name": "legs", "joint": "hips", "weights": {"joints": {"hips": 1}}},
-                  {"name": "torso", "joint": "spine", "weights": {"joints": {"spine": 1}}, "border_m": 0.12}],
+                  {"name": "torso", "joint": "spine", "weights": {"joints": {"spine": 1}}, "border_m": 0.22}],
         "face": {"contours": _contours(h, parts), "bones": _bones(), "threshold": 0.05,
                  "corrections": [{"shape": f"eyeBlink{s}", "joint": f"{s.lower()}EyeCorner{w}", "targets": {str(lo): "generate", str(hi): "generate"}}
                                  for s in ("Left", "Right") for w, lo, hi in (("Inner", -0.004, 0.004), ("Outer", -0.005, 0.006))],
