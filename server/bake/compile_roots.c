@@ -449,7 +449,7 @@ static enum err measure(struct roots *r)
     size_t vertices = model_vertex_count(m);
     struct xform *nodes = BUILDER_ARRAY(b, struct xform, m->nodes_count);
     struct trs *locals = BUILDER_ARRAY(b, struct trs, m->nodes_count);
-    double low = INFINITY, high = -INFINITY;
+    double low = HUGE_VAL, high = -HUGE_VAL;
     r->place = pool_take(&b->scene->pool, vertices, sizeof *r->place);
     if (!nodes || !locals || !r->place) return builder_no_memory(b);
     for (size_t i = 0; i < m->nodes_count; i++)

@@ -67,7 +67,7 @@ enum err geodesic_open(struct builder *b, double (*place)[3], struct geodesic *o
         }
     }
     for (size_t v = 0; v < vertices; v++)
-        g.distance[v] = INFINITY;
+        g.distance[v] = HUGE_VAL;
     *out = g;
     return ERR_OK;
 }
@@ -134,7 +134,7 @@ static void spread(struct geodesic *g, double reach)
 static void forget(struct geodesic *g)
 {
     for (size_t i = 0; i < g->touched_count; i++)
-        g->distance[g->touched[i]] = INFINITY;
+        g->distance[g->touched[i]] = HUGE_VAL;
     g->touched_count = g->heap_count = 0;
 }
 

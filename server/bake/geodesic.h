@@ -13,7 +13,7 @@ struct geodesic {
     uint32_t *edges;      // the other end
     double *area;         // [weld vertex] third of its triangles
     // of the search that runs
-    double *distance; // [vertex], INFINITY where it has not been
+    double *distance; // [vertex], HUGE_VAL where it has not been
     uint32_t *heap, *touched;
     size_t heap_count, touched_count;
     uint64_t work;

@@ -33,7 +33,7 @@ int32_t body_default_clip(const struct model *m)
 enum err body_create(const struct body_options *options, struct body *out)
 {
     const struct model *m = options->model;
-    const size_t padding = 13 * 64; // every block of the arena begins on 64 bytes
+    const size_t padding = 16 * 64; // every block of the arena begins on 64 bytes
     struct body b = {.options = *options, .change = 1};
     size_t cursor_bytes = options->default_clip == MODEL_NONE
                               ? 0

@@ -133,7 +133,7 @@ static void random_pose(const struct model *m, struct pose pose)
 
 static double diagonal(const float *p, size_t vertices)
 {
-    double low[3] = {INFINITY, INFINITY, INFINITY}, high[3] = {-INFINITY, -INFINITY, -INFINITY};
+    double low[3] = {HUGE_VAL, HUGE_VAL, HUGE_VAL}, high[3] = {-HUGE_VAL, -HUGE_VAL, -HUGE_VAL};
     double square = 0;
     for (size_t i = 0; i < vertices * 3; i++) {
         low[i % 3] = fmin(low[i % 3], (double)p[i]);
@@ -352,7 +352,7 @@ static void a_waist_that_turns_stays_whole(void)
     turn_root(&r, 0, -M_PI / 6);
     turn_root(&r, 1, M_PI / 6);
     evaluate(&r, MODEL_LBS);
-    double longest = 0, shortest = INFINITY;
+    double longest = 0, shortest = HUGE_VAL;
     size_t inverted = 0;
     for (size_t p = 0; p < m->parts_count; p++)
         for (uint32_t i = 0; i + 2 < m->parts[p].index_count; i += 3) {
