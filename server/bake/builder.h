@@ -51,8 +51,9 @@ MUST_CHECK enum err compile_base_pose(struct builder *b);  // base_pose
 MUST_CHECK enum err compile_drivers(struct builder *b);    // drivers ... drivers_json
 MUST_CHECK enum err compile_appearance(struct builder *b); // materials, textures, images
 MUST_CHECK enum err compile_details(struct builder *b);    // coarser details; after compile_clips
-MUST_CHECK enum err compile_extras(struct builder *b, double unit_m);  // extras; by compile_info
-MUST_CHECK enum err compile_springs(struct builder *b, double unit_m); // springs; by compile_info
+MUST_CHECK enum err compile_extras(struct builder *b, double unit_m);   // extras; by compile_info
+MUST_CHECK enum err compile_springs(struct builder *b, double unit_m);  // springs; by compile_info
+MUST_CHECK enum err compile_controls(struct builder *b, double unit_m); // moves; by compile_info
 float builder_guess_unit(float height); // metres a file unit, of a body so high
 // The box of the rest pose into `info`.
 MUST_CHECK enum err compile_measure_box(struct builder *b, struct model_info *info);

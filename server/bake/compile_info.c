@@ -107,6 +107,7 @@ enum err compile_info(struct builder *b)
     }
     e = compile_extras(b, (double)info->unit_m);
     if (e == ERR_OK) e = compile_springs(b, (double)info->unit_m);
+    if (e == ERR_OK) e = compile_controls(b, (double)info->unit_m);
     if (e != ERR_OK) return e;
     const char *vrm = b->scene->vrm.json ? b->scene->vrm.json : "";
     b->model.vrm_json = vrm;

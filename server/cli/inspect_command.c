@@ -178,6 +178,36 @@ static cJSON *list_extras(const struct model *m)
     return list;
 }
 
+static cJSON *describe_controls(const struct model *m)
+{
+    static const char *const moves[] = {"idle",        "walk",         "run",       "back",
+                                        "strafe_left", "strafe_right", "turn_left", "turn_right",
+                                        "jump",        "fall",         "land"};
+    static const char *const sources[] = {"given", "name", "motion"};
+    cJSON *root = cJSON_CreateObject(), *locomotion = cJSON_AddObjectToObject(root, "locomotion"),
+          *actions = cJSON_AddObjectToObject(root, "actions");
+    for (size_t i = 0; i < m->moves_count; i++) {
+        const struct model_move *v = &m->moves[i];
+        cJSON *item = cJSON_AddObjectToObject(locomotion, moves[v->kind]);
+        cJSON_AddStringToObject(item, "clip", model_text(m, m->clips[v->clip].name));
+        cJSON_AddNumberToObject(item, "index", v->clip);
+        if (v->speed > 0) {
+            cJSON_AddNumberToObject(item, "speed_m_s", (double)v->speed * (double)m->info->unit_m);
+            cJSON_AddNumberToObject(item, "phase", (double)v->phase);
+            cJSON_AddBoolToObject(item, "root_motion", v->root != MODEL_NONE);
+        }
+        cJSON_AddStringToObject(item, "from", sources[v->source]);
+    }
+    for (size_t i = 0; i < m->actions_count; i++) {
+        const struct model_action *a = &m->actions[i];
+        cJSON *item = cJSON_AddObjectToObject(actions, model_text(m, a->name));
+        cJSON_AddStringToObject(item, "clip", model_text(m, m->clips[a->clip].name));
+        cJSON_AddNumberToObject(item, "fade_s", (double)a->fade_s);
+        cJSON_AddStringToObject(item, "from", sources[a->source]);
+    }
+    return root;
+}
+
 static cJSON *describe(const struct model *m)
 {
     cJSON *root = cJSON_CreateObject();
@@ -197,7 +227,7 @@ static cJSON *describe(const struct model *m)
     cJSON_AddItemToObject(root, "drivers", describe_drivers(m));
     cJSON_AddItemToObject(root, "face", cJSON_CreateObject());
     cJSON_AddItemToObject(root, "extras", list_extras(m));
-    cJSON_AddItemToObject(root, "controls", cJSON_CreateObject());
+    cJSON_AddItemToObject(root, "controls", describe_controls(m));
     cJSON_AddItemToObject(root, "layout", describe_layout(m));
     cJSON *vrm = describe_vrm(m);
     if (vrm) cJSON_AddItemToObject(root, "vrm", vrm);

@@ -294,6 +294,38 @@ struct model_spring_step {
     int32_t joint; // that swings this node, or MODEL_NONE
 };
 
+// What clips are for: ways of moving, each at most once, by ascending kind, and actions.
+enum model_move_kind {
+    MODEL_MOVE_IDLE,
+    MODEL_MOVE_WALK,
+    MODEL_MOVE_RUN,
+    MODEL_MOVE_BACK,
+    MODEL_MOVE_STRAFE_LEFT,
+    MODEL_MOVE_STRAFE_RIGHT,
+    MODEL_MOVE_TURN_LEFT,
+    MODEL_MOVE_TURN_RIGHT,
+    MODEL_MOVE_JUMP,
+    MODEL_MOVE_FALL,
+    MODEL_MOVE_LAND,
+    MODEL_MOVE_COUNT
+};
+enum model_control_source { MODEL_CONTROL_GIVEN, MODEL_CONTROL_BY_NAME, MODEL_CONTROL_BY_MOTION };
+struct model_move {
+    uint32_t kind, clip;
+    uint32_t source;    // enum model_control_source
+    uint32_t quarter;   // it goes towards 0: +Z, 1: +X, 2: -Z, 3: -X
+    float speed;        // over the ground at the clip's own rate, file units a second; 0: it stands
+    float phase;        // of the cycle at the clip's start: the same phase, the same feet; 0 .. 1
+    int32_t root;       // node that carries the clip away, or MODEL_NONE
+    float root_step[3]; // how far in one cycle, in its parent's frame: taken out when it is played
+};
+struct model_action {
+    uint32_t name, clip;
+    uint32_t source; // enum model_control_source
+    float fade_s;
+};
+enum { MODEL_ACTIONS_MAX = 256 };
+
 // A coarser level of detail: triangles over a subset of the vertices, so that it needs no skinning
 // of its own. Lines and points keep all their vertices. The full surface is not listed.
 enum { MODEL_DETAILS_MAX = 2 };
@@ -382,7 +414,9 @@ struct model_info {
     X(muscles, struct model_muscle)                                                                \
     X(roots, struct model_root)                                                                    \
     X(node_roots, uint8_t) /* [node] the root that it belongs to; empty with one root */           \
-    X(root_weights, float) /* authoring and display: [root][vertex] share; or empty */
+    X(root_weights, float) /* authoring and display: [root][vertex] share; or empty */             \
+    X(moves, struct model_move)                                                                    \
+    X(actions, struct model_action)
 
 struct model {
 #define X(field, type)                                                                             \

@@ -20,3 +20,4 @@ enum err validate_drivers(const struct model *m, struct fault *f);
 enum err validate_extras(const struct model *m, struct fault *f);
 enum err validate_springs(const struct model *m, struct fault *f);
 enum err validate_roots(const struct model *m, struct fault *f);
+enum err validate_controls(const struct model *m, struct fault *f);

@@ -46,12 +46,13 @@ enum err body_create(const struct body_options *options, struct body *out)
     bool roots = m->roots_count > 0;
     size_t bytes = (roots ? roots_pose_bytes(m) + pose_bytes(m) : 0) + state_bytes +
                    (springs ? springs_bytes(m) : 0) + node_count * sizeof(struct xform) +
-                   pose_bytes(m) + weight_count * sizeof(double) + cursor_bytes +
+                   pose_bytes(m) + motion_bytes(m) + weight_count * sizeof(double) + cursor_bytes +
                    m->shapes_count * sizeof(float) +
                    m->blocks_count * sizeof(struct surface_block) +
                    surface_bytes(m, options->map, options->correct) + padding;
     if (!arena_create(&b.arena, bytes)) return ERR_MEMORY;
     b.pose = pose_take(m, &b.arena);
+    b.motion = motion_take(m, &b.arena);
     if (cursor_bytes) b.cursor = clip_cursor_take(m, (uint32_t)options->default_clip, &b.arena);
     b.face = ARENA_ARRAY(&b.arena, float, m->shapes_count);
     b.driver_weights = ARENA_ARRAY(&b.arena, double, weight_count);
@@ -194,6 +195,39 @@ static bool springs_swing(const struct body *b)
     return b->springs.moving || !springs_stands(&b->springs, &place);
 }
 
+static bool same_float(double a, float b)
+{
+    return fabs((double)(float)a - (double)b) == 0;
+}
+
+// PLACE sets where it stands; else it goes on from where it went.
+static void advance_motion(struct body *b, double age_s)
+{
+    struct body_state *s = &b->state;
+    struct locomotion *l = &b->motion.way;
+    if (!same_float(l->position[0], s->position[0]) ||
+        !same_float(l->position[1], s->position[2]) || !same_float(l->yaw, s->yaw_rad) ||
+        !b->motion.started)
+        locomotion_place(l, b->options.model, s->position, s->yaw_rad);
+    motion_advance(&b->motion, b->options.model, &b->control, age_s, (double)s->scale);
+    s->position[0] = (float)l->position[0];
+    s->position[2] = (float)l->position[1];
+    s->yaw_rad = (float)l->yaw;
+    pose_copy(b->options.model, b->motion.shown, b->pose);
+}
+
+// What shows while control does not drive.
+static void told_pose(struct body *b, int32_t clip, double time_s)
+{
+    const struct model *m = b->options.model;
+    const struct body_state *s = &b->state;
+    pose_rest(m, b->pose);
+    if (clip != MODEL_NONE)
+        clip_sample(m, (uint32_t)clip, time_s, s->posed ? (struct clip_cursor){0} : b->cursor,
+                    b->pose);
+    if (s->posed) lay_joints(s, b->pose);
+}
+
 bool body_pose(struct body *b, double age_s)
 {
     const struct model *m = b->options.model;
@@ -207,16 +241,18 @@ bool body_pose(struct body *b, double age_s)
     bool same = b->shown_change == b->change && b->shown_time_s == time_s;
     bool swings =
         b->extras.moving || springs_swing(b) || roots_move(b) || (b->extras.model && is_carried(b));
-    if (b->surface && same && !swings) {
+    bool drives = b->control.live;
+    if (b->surface && same && !swings && !drives) {
         b->extras_age_s = b->roots_age_s = age_s;
         if (b->springs.model) springs_wait(&b->springs, age_s);
         return b->stale;
     }
-    pose_rest(m, b->pose);
-    if (clip != MODEL_NONE)
-        clip_sample(m, (uint32_t)clip, time_s, s->posed ? (struct clip_cursor){0} : b->cursor,
-                    b->pose);
-    if (s->posed) lay_joints(s, b->pose);
+    if (!drives || !b->motion.started) told_pose(b, clip, time_s);
+    if (drives && !b->motion.started) pose_copy(m, b->pose, b->motion.shown);
+    if (drives) {
+        advance_motion(b, age_s);
+        b->state.posed = false; // the newest drives; a POSE takes over again
+    }
     for (size_t c = 0; c < m->channels_count; c++)
         if (!isnan(b->face[m->channels[c].shape]))
             b->pose.weights[c] = b->face[m->channels[c].shape];
@@ -255,7 +291,7 @@ void body_begin(struct body *b)
 
 bool body_has_memory(const struct body *b)
 {
-    return b->extras.model != NULL || b->springs.model != NULL || b->rooted;
+    return b->extras.model != NULL || b->springs.model != NULL || b->rooted || b->control.live;
 }
 
 bool body_has_face(const struct body *b)
@@ -412,6 +448,8 @@ void body_inherit(struct body *b, const struct body *from)
         for (size_t k = 0; k < old->shapes_count; k++)
             if (strcmp(model_text(m, m->shapes[i].name), model_text(old, old->shapes[k].name)) == 0)
                 b->face[i] = from->face[k];
+    b->control = from->control;
+    b->control.press_count = 0; // their numbers are the old version's
     b->change++;
     inherit_extras(b, from);
     inherit_roots(b, from);

@@ -7,7 +7,9 @@
 #include "common/err.h"
 #include "common/simd.h"
 #include "proto/pose_message.h"
+#include "server/character/input/control.h"
 #include "server/character/pose/clip.h"
+#include "server/character/pose/motion.h"
 #include "server/character/pose/pose.h"
 #include "server/character/pose/roots.h"
 #include "server/character/pose/springs.h"
@@ -44,6 +46,7 @@ struct body_options {
 struct body {
     struct body_options options;
     struct body_state state;
+    struct control control;
     float *face;      // [shape] weight; NaN: nobody has set it
     bool faceless;    // offline: morph weights count as 0
     uint64_t change;  // rises with every input that touches the surface
@@ -68,6 +71,7 @@ struct body {
     float extras_yaw_rad;
     double *driver_weights; // of the last pose that was finite
     struct clip_cursor cursor;
+    struct motion motion; // drives while control.live
     struct surface_frame frame;
     uint64_t shown_change;
     double shown_time_s;

@@ -38,8 +38,18 @@ enum err input_pose(struct input_desk *desk, struct body *b, const struct pose_m
     b->state.time_s = message->time_s;
     b->state.joint_count = message->joint_count;
     memcpy(b->state.joints, desk->joints, message->joint_count * sizeof desk->joints[0]);
+    b->control.live = b->control.going = b->motion.started = false;
+    b->motion.action = b->motion.queued = MODEL_NONE;
+    b->motion.way.speed = b->motion.way.speed_rate = b->motion.way.turning = 0;
     b->change++;
     return ERR_OK;
+}
+
+void input_control(struct body *b, const struct input_control *message)
+{
+    // Motions of single roots alone leave what drives the whole as it is.
+    if (message->root_count > 0 && !message->fields && message->event_count == 0) return;
+    (void)control_take(&b->control, b->options.model, message);
 }
 
 void input_place(struct body *b, const struct input_place *message)
@@ -82,6 +92,16 @@ static enum err apply_pose(struct input_desk *desk, struct body *b, const uint8_
     return e == ERR_OK ? input_pose(desk, b, &desk->message.pose, fault) : e;
 }
 
+static enum err apply_control(struct input_desk *desk, struct body *b, const uint8_t *payload,
+                              size_t size_bytes, struct fault *fault)
+{
+    struct input_control *c = &desk->message.control;
+    enum err e = input_decode_control(payload, size_bytes, c);
+    if (e == ERR_OK) e = input_roots(b, c->roots, c->root_count, fault);
+    if (e == ERR_OK) input_control(b, c);
+    return e;
+}
+
 static enum err apply_place(struct input_desk *desk, struct body *b, const uint8_t *payload,
                             size_t size_bytes, struct fault *fault)
 {
@@ -99,26 +119,15 @@ static enum err apply_face(struct input_desk *desk, struct body *b, const uint8_
     return e == ERR_OK ? input_face(b, v->values, v->value_count, fault) : e;
 }
 
-static enum err apply_control(struct input_desk *desk, struct body *b, const uint8_t *payload,
-                              size_t size_bytes, struct fault *fault)
-{
-    struct input_control *c = &desk->message.control;
-    enum err e = input_decode_control(payload, size_bytes, c);
-    if (e != ERR_OK) return e;
-    if (c->fields || c->event_count || c->muscle_count)
-        return fault_set(fault, ERR_UNSUPPORTED, "of control, only roots are taken yet");
-    return input_roots(b, c->roots, c->root_count, fault);
-}
-
 enum err input_apply(struct input_desk *desk, struct body *b, uint8_t type, const uint8_t *payload,
                      size_t size_bytes, struct fault *fault)
 {
     static enum err (*const kinds[256])(struct input_desk *, struct body *, const uint8_t *, size_t,
                                         struct fault *) = {
+        [MESSAGE_CONTROL] = apply_control,
         [MESSAGE_POSE] = apply_pose,
         [MESSAGE_PLACE] = apply_place,
         [MESSAGE_FACE] = apply_face,
-        [MESSAGE_CONTROL] = apply_control,
     };
     if (!kinds[type])
         return fault_set(fault, ERR_UNSUPPORTED, "this kind of input is not taken yet");

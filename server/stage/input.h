@@ -29,6 +29,7 @@ MUST_CHECK enum err input_apply(struct input_desk *desk, struct body *b, uint8_t
 // The same from decoded messages: for scripts. `head` is not looked at.
 MUST_CHECK enum err input_pose(struct input_desk *desk, struct body *b,
                                const struct pose_message *message, struct fault *fault);
+void input_control(struct body *b, const struct input_control *message);
 void input_place(struct body *b, const struct input_place *message);
 MUST_CHECK enum err input_face(struct body *b, const struct input_value *values, size_t count,
                                struct fault *fault); // ids are model shapes

@@ -59,7 +59,7 @@ static enum err check_line(struct script_line *line, uint32_t hz, struct fault *
             fine = fine || strcmp(item->string, known[i]) == 0;
         if (!fine)
             return bad(fault, ERR_MALFORMED, line->number, item->string,
-                       "unknown; there are t_s or tick, pose, place, face, control");
+                       "unknown; there are t_s or tick, control, pose, place, face");
     }
     if (!timed)
         return fault_set(fault, ERR_MALFORMED, "script line %u: t_s is missing", line->number);
@@ -246,23 +246,81 @@ static enum err read_root(const struct script_line *line, const cJSON *json,
     return ERR_OK;
 }
 
-static enum err apply_control(const struct script_line *line, const cJSON *json, struct body *b,
-                              struct fault *fault)
+static enum err apply_roots(const struct script_line *line, const cJSON *json, struct body *b,
+                            struct fault *fault)
 {
     struct fault inner = {0};
-    for (const cJSON *item = cJSON_IsObject(json) ? json->child : NULL; item; item = item->next) {
-        if (strcmp(item->string, "root") != 0)
-            return bad(fault, ERR_UNSUPPORTED, line->number, item->string,
-                       "of control, only root is taken yet");
-        for (const cJSON *r = item->child; r; r = r->next) {
-            struct input_root root = {0};
-            enum err e = read_root(line, r, &root, fault);
-            if (e != ERR_OK) return e;
-            e = input_roots(b, &root, 1, &inner);
-            if (e != ERR_OK)
-                return fault_set(fault, e, "script line %u: %.300s", line->number, inner.line);
-        }
+    for (const cJSON *r = json->child; r; r = r->next) {
+        struct input_root root = {0};
+        enum err e = read_root(line, r, &root, fault);
+        if (e != ERR_OK) return e;
+        e = input_roots(b, &root, 1, &inner);
+        if (e != ERR_OK)
+            return fault_set(fault, e, "script line %u: %.300s", line->number, inner.line);
     }
+    return ERR_OK;
+}
+
+static enum err read_events(const cJSON *names, uint8_t kind, uint32_t next,
+                            struct input_control *c)
+{
+    for (const cJSON *n = names->child; n; n = n->next) {
+        struct input_event *event = &c->events[c->event_count];
+        if (!cJSON_IsString(n) || strlen(n->valuestring) >= sizeof event->name)
+            return ERR_MALFORMED;
+        if (c->event_count == INPUT_EVENTS_MAX) return ERR_LIMIT;
+        *event = (struct input_event){.number = next + c->event_count, .kind = kind};
+        memcpy(event->name, n->valuestring, strlen(n->valuestring) + 1);
+        c->event_count++;
+    }
+    return ERR_OK;
+}
+
+static enum err apply_control(const struct script_line *line, const cJSON *json,
+                              struct input_desk *desk, struct body *b, struct fault *fault)
+{
+    static const struct {
+        const char *key;
+        uint32_t field;
+        double least, most;
+    } states[] = {{"move", INPUT_MOVE, -1, 1},
+                  {"look", INPUT_LOOK, -1, 1},
+                  {"triggers", INPUT_TRIGGERS, 0, 1},
+                  {"goto", INPUT_GOTO, -1e9, 1e9}};
+    struct input_control *c = &desk->message.control;
+    float *const to[] = {c->move, c->look, c->triggers, c->go_to};
+    *c = (struct input_control){0};
+    if (!cJSON_IsObject(json))
+        return bad(fault, ERR_MALFORMED, line->number, "control", "must be an object");
+    for (const cJSON *item = json->child; item; item = item->next) {
+        bool known = false, fine = true;
+        for (size_t i = 0; i < 4; i++) {
+            if (strcmp(item->string, states[i].key) != 0) continue;
+            known = true;
+            fine = read_floats(item, to[i], 2);
+            for (int k = 0; k < 2 && fine; k++)
+                fine = (double)to[i][k] >= states[i].least && (double)to[i][k] <= states[i].most;
+            c->fields |= states[i].field;
+        }
+        bool press = strcmp(item->string, "press") == 0;
+        if (press || strcmp(item->string, "release") == 0) {
+            known = true;
+            fine = cJSON_IsArray(item) && read_events(item, press ? INPUT_PRESS : INPUT_RELEASE,
+                                                      b->control.event_seen + 1, c) == ERR_OK;
+        }
+        if (strcmp(item->string, "root") == 0) {
+            known = true;
+            enum err e = apply_roots(line, item, b, fault);
+            if (e != ERR_OK) return e;
+        }
+        if (!known)
+            return bad(fault, ERR_UNSUPPORTED, line->number, item->string,
+                       "unknown; control has move, look, triggers, goto, press, release, root");
+        if (!fine)
+            return bad(fault, ERR_MALFORMED, line->number, item->string,
+                       "two numbers, -1 .. 1 (triggers 0 .. 1; goto x, z), or a list of names");
+    }
+    if (c->fields || c->event_count) input_control(b, c);
     return ERR_OK;
 }
 
@@ -273,12 +331,12 @@ enum err script_apply(const struct script_line *line, struct input_desk *desk, s
     for (const cJSON *item = line->json->child; e == ERR_OK && item; item = item->next) {
         if (strcmp(item->string, "pose") == 0)
             e = apply_pose(line, item, desk, b, fault);
+        else if (strcmp(item->string, "control") == 0)
+            e = apply_control(line, item, desk, b, fault);
         else if (strcmp(item->string, "place") == 0)
             e = apply_place(line, item, b, fault);
         else if (strcmp(item->string, "face") == 0)
             e = apply_face(line, item, b, fault);
-        else if (strcmp(item->string, "control") == 0)
-            e = apply_control(line, item, b, fault);
     }
     return e;
 }

@@ -60,7 +60,7 @@ static void bad_lines_are_refused_by_number(void)
                  {"{\"t_s\": 0}\n{\"tick\": 1.5}", ERR_MALFORMED},
                  {"{\"t_s\": 0}\n{\"tick\": 1, \"t_s\": 1}", ERR_MALFORMED},
                  {"{\"t_s\": 0}\n{\"t_s\": 1, \"dance\": 1}", ERR_MALFORMED},
-                 {"{\"t_s\": 0}\n{\"t_s\": 1, \"sensor\": {}}", ERR_UNSUPPORTED},
+                 {"{\"t_s\": 0}\n{\"t_s\": 1, \"controls\": {}}", ERR_MALFORMED},
                  {"{\"t_s\": 0}\n{\"t_s\": 1, \"sensor\": {}}", ERR_UNSUPPORTED},
                  {"{\"t_s\": 0}\n{\"t_s\": 1, \"customise\": {}}", ERR_UNSUPPORTED}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -106,6 +106,9 @@ static void wrong_names_and_values_stop_the_replay_at_their_line(void)
         "{\"t_s\":0,\"place\":{\"position\":[1,2]}}",
         "{\"t_s\":0,\"place\":{\"scale\":0}}",
         "{\"t_s\":0,\"place\":{\"size\":1}}",
+        "{\"t_s\":0,\"control\":{\"move\":[0,2]}}",
+        "{\"t_s\":0,\"control\":{\"press\":\"wave\"}}",
+        "{\"t_s\":0,\"control\":{\"fly\":1}}",
     };
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
         static struct body b;

@@ -1,0 +1,29 @@
+#pragma once
+#include <stdbool.h>
+
+#include "server/character/input/control.h"
+#include "server/model/model.h"
+
+// Where a character goes and how fast: its place on flat ground, its heading, its speed and the
+// phase of its stride. Steps of at most 1/240 s with springs in closed form, so that tick rates
+// agree. No libm: the same bits everywhere. Model's unit, seconds, radians; yaw about +Y.
+struct locomotion {
+    double position[2], yaw; // x, z in the scene
+    double facing[2];        // unit vector of the yaw: x, z
+    double view[2];          // what "forward" of move means; look turns it
+    double speed, speed_rate;
+    double turning; // radians a second
+    double phase;   // of the stride, 0 .. 1
+    // of the model
+    double height, walk_speed, run_speed; // run_speed: the fastest
+    double walk_stride, run_stride;       // how far one cycle goes
+    bool idles;                           // there is a clip to stand in
+};
+struct locomotion locomotion_of(const struct model *m);
+// Put somewhere: `yaw` is the model's.
+void locomotion_place(struct locomotion *l, const struct model *m, const float position[3],
+                      float yaw_rad);
+// scale: of the character in the scene.
+void locomotion_advance(struct locomotion *l, struct control *c, double dt_s, double scale);
+// Shares of idle, walk and run; their sum is 1.
+void locomotion_weights(const struct locomotion *l, double out[3]);
