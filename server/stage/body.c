@@ -195,9 +195,9 @@ static bool springs_swing(const struct body *b)
     return b->springs.moving || !springs_stands(&b->springs, &place);
 }
 
-static bool same_float(double a, float b)
+static bool is_at(double here, float told)
 {
-    return fabs((double)(float)a - (double)b) == 0;
+    return fabs((double)(float)here - (double)told) == 0;
 }
 
 // PLACE sets where it stands; else it goes on from where it went.
@@ -205,9 +205,8 @@ static void advance_motion(struct body *b, double age_s)
 {
     struct body_state *s = &b->state;
     struct locomotion *l = &b->motion.way;
-    if (!same_float(l->position[0], s->position[0]) ||
-        !same_float(l->position[1], s->position[2]) || !same_float(l->yaw, s->yaw_rad) ||
-        !b->motion.started)
+    if (!is_at(l->position[0], s->position[0]) || !is_at(l->position[1], s->position[2]) ||
+        !is_at(l->yaw, s->yaw_rad) || !b->motion.started)
         locomotion_place(l, b->options.model, s->position, s->yaw_rad);
     motion_advance(&b->motion, b->options.model, &b->control, age_s, (double)s->scale);
     s->position[0] = (float)l->position[0];

@@ -184,13 +184,6 @@ static void lay_difference(struct motion *n, const struct model *m)
 
 // -------------------------------------------------------------------------------------------
 
-bool motion_stirs(const struct motion *n, const struct model *m)
-{
-    const struct model_move *idle = find(m, MODEL_MOVE_IDLE);
-    return n->way.speed > 0 || n->way.turning != 0 || n->action != MODEL_NONE ||
-           n->off_age_s <= EASE_END_S || (idle && m->clips[idle->clip].duration_s > 0);
-}
-
 // What came for this tick counts from this tick's time on, whatever the rate of ticks: up to there
 // what was held before goes on, then the new for a fixed while that the next tick knows of.
 static void walk(struct motion *n, struct control *c, double dt_s, double scale)

@@ -28,4 +28,3 @@ struct motion motion_take(const struct model *m, struct arena *a);
 // `started` was false, `shown` must hold what was shown before, to be eased from.
 void motion_advance(struct motion *n, const struct model *m, struct control *c, double age_s,
                     double scale);
-bool motion_stirs(const struct motion *n, const struct model *m); // the next pose will differ
