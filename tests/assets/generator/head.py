@@ -289,7 +289,6 @@ def eyeball(side=1, rings=9, seg=20):
                 m.quad(top, ring[i], ring[(i + 1) % seg], ring[(i + 1) % seg], "eye")
         else:
             m.bridge(ring, prev, "eye")
-            m.f[-seg:] = [q[::-1] for q in m.f[-seg:]]
         prev = ring
     return np.array(m.v), np.array(m.f), np.array(uv)
 
