@@ -49,6 +49,15 @@ def make_script(path, inspected, seconds):
     path.write_text("\n".join(lines))
 
 
+def make_control(path, roots):
+    """What a player's hands do: walking, turning, an action; and every root with a motion of its own."""
+    moves = [{"move": [0, 1]}, {"press": ["wave"]}, {"move": [0.5, 0.5]}, {"move": [0, 0]}]
+    parts = [{"root": {"torso": {"clip": "Wave"}, "legs": {"clip": "Run", "speed": 0.8}}},
+             {"root": {"legs": {"speed": 1.4, "offset": 0.2}}}, {"root": {"torso": {"weight": 0.4}}}]
+    lines = [{"t_s": 0.1 + 0.4 * i, "control": c} for i, c in enumerate(parts if roots else moves)]
+    path.write_text("\n".join(map(json.dumps, lines)))
+
+
 def compare(folder, url, name, model, raw):
     dump, applied, offline = (folder / n for n in ("dump.f32", "applied.jsonl", "eval.f32"))
     command = [sinew, "play", url, "--insecure", "--character", name, "--script", folder / "script.jsonl",
@@ -100,6 +109,10 @@ with tempfile.TemporaryDirectory() as name:
         for name, url in zip(("Fox", "RobotExpressive", "mh_cmu", "ict"), urls[1:] * 2):
             make_script(folder / "script.jsonl", inspect(name), 10)
             fine &= compare(folder, url, name, data / ALL[name], raw=True)
+        print("control: a player's hands, and the motions of single roots")
+        for name, roots in (("mira", False), ("mira", True), ("pup", False)):
+            make_control(folder / "script.jsonl", roots)
+            fine &= compare(folder, urls[0], name, data / ALL[name], raw=True)
     finally:
         server.terminate()
         server.wait(30)
