@@ -49,6 +49,28 @@ class Readme(unittest.TestCase):
                 time.sleep(0.1)
         self.fail("the server did not get ready")
 
+    def install_with(self, **programs):
+        """deploy/install on a machine where one package is missing; programs stand in for real ones."""
+        tools = self.folder / "tools"
+        tools.mkdir(exist_ok=True)
+        missing = "for a; do [ \"$a\" = libuv1-dev ] && exit 1; done; printf 'install ok installed'"
+        for name, text in {"dpkg-query": missing, **programs}.items():
+            (tools / name).write_text(f"#!/bin/sh\n{text}\n")
+            (tools / name).chmod(0o755)
+        return subprocess.run([e2e.ROOT / "deploy" / "install"], capture_output=True, text=True, timeout=60,
+                              env={"PATH": f"{tools}:/usr/bin:/bin"})
+
+    def test_a_missing_package_is_one_line_that_says_what_to_do(self):
+        r = self.install_with(id="echo 1000")
+        self.assertEqual((r.returncode, len(r.stderr.splitlines())), (1, 1), r.stderr)
+        self.assertIn("apt-get install -y --no-install-recommends libuv1-dev", r.stderr)
+        r = self.install_with(id="echo 0", **{"apt-get": "echo 'E: Unable to fetch some archives' >&2; exit 100"})
+        self.assertEqual((r.returncode, len(r.stderr.splitlines())), (1, 1), r.stderr)
+        self.assertIn("libuv1-dev", r.stderr)
+        self.assertIn("Unable to fetch", r.stderr)
+        r = self.install_with(id="echo 0", **{"apt-get": "exit 0"})
+        self.assertEqual(r.returncode, 0, r.stderr)
+
     def test_the_commands_of_the_readme_run(self):
         lines = commands("README.md", "build/release/")
         self.assertGreaterEqual(len(lines), 3)
