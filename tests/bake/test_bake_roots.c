@@ -275,6 +275,63 @@ static void all_roots_in_one_pose_are_plain_skinning(void)
     stand_close(&plain);
 }
 
+// The demo's rig file as it is, or without its roots, beside links to what it names.
+static bool bake_demo(struct stand *s, bool without_roots)
+{
+    char path[256], *text, *end;
+    size_t size;
+    struct fault fault;
+    char command[512];
+    (void)snprintf(command, sizeof command,
+                   "cp -rs \"$PWD\"/tests/assets/characters/. '%s'/ 2>/dev/null", folder);
+    EXPECT(system(command) >= 0);
+    EXPECT(file_read("tests/assets/characters/mira.rig.json", 1 << 20, (uint8_t **)&text, &size,
+                     &fault) == ERR_OK);
+    char *roots = strstr(text, "\"roots\": [");
+    EXPECT(roots && (end = strstr(roots, "\n  ],")));
+    if (without_roots) memmove(roots, end + 5, strlen(end + 5) + 1);
+    put("demo.rig.json", text, strlen(text));
+    (void)snprintf(path, sizeof path, "%s/demo.rig.json", folder);
+    free(text);
+    return stand_open(s, path);
+}
+
+static void correctives_lie_on_the_mix(void)
+{
+    struct stand plain;
+    struct rooted r = {0};
+    EXPECT(bake_demo(&plain, true) && bake_demo(&r.stand, false));
+    EXPECT(arena_create(&r.arena, roots_pose_bytes(r.stand.model) + 64));
+    r.roots = roots_pose_take(r.stand.model, &r.arena);
+    EXPECT(plain.model->roots_count == 0 && r.stand.model->roots_count == 2);
+    size_t vertices = model_vertex_count(plain.model);
+    float *without = malloc(vertices * 3 * sizeof *without);
+    for (int kind = 0; kind < 2; kind++) {
+        double worst = 0, moved = 0, size;
+        enum model_skinning skinning = kind ? MODEL_DQ : MODEL_LBS;
+        random_pose(plain.model, plain.pose);
+        for (int k = 0; k < 2; k++)
+            pose_copy(plain.model, plain.pose, r.roots.poses[k]);
+        plain.without_correctives = true;
+        stand_evaluate(&plain, skinning, simd_best());
+        memcpy(without, plain.positions, vertices * 3 * sizeof *without);
+        plain.without_correctives = false;
+        stand_evaluate(&plain, skinning, simd_best());
+        evaluate(&r, skinning);
+        size = diagonal(plain.positions, vertices);
+        for (size_t i = 0; i < 3 * vertices; i++) {
+            worst = fmax(worst, fabs((double)(plain.positions[i] - r.stand.positions[i])));
+            moved = fmax(moved, fabs((double)(plain.positions[i] - without[i])));
+        }
+        printf("     %s: correctives of up to %.2g, %.2g of the diagonal apart\n",
+               kind ? "DQ" : "LBS", moved / size, worst / size);
+        EXPECT(worst <= 1e-5 * size && moved > 1e-3 * size); // deltas are packed anew
+    }
+    free(without);
+    close_rooted(&r);
+    stand_close(&plain);
+}
+
 static void a_root_without_gain_is_the_first(void)
 {
     struct rooted r;
@@ -504,6 +561,7 @@ int main(void)
     EXPECT(mkdtemp(folder) != NULL);
     RUN(folded_roots_are_the_direct_formula);
     RUN(all_roots_in_one_pose_are_plain_skinning);
+    RUN(correctives_lie_on_the_mix);
     RUN(a_root_without_gain_is_the_first);
     RUN(a_waist_that_turns_stays_whole);
     RUN(a_weight_eases);

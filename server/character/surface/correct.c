@@ -6,6 +6,7 @@
 #include "common/check.h"
 #include "server/character/pose/driver.h"
 #include "server/character/surface/correct_kernel.h"
+#include "server/character/surface/skin.h"
 
 enum { LANES = MODEL_LANES };
 
@@ -68,8 +69,40 @@ static correct_row_fn *kernel_of(enum simd_level level)
     }
 }
 
+// Several roots under dual quaternions: Lv is the mix of the roots' R H and blends from no slots.
+// Every lane gets a slot of its own instead, which the linear kernel reads.
+struct lane_slots {
+    struct model_block block;
+    uint16_t slots[LANES];
+    float weights[LANES][LANES];
+    struct skeleton_slot palette[LANES];
+};
+
+static void give_lanes_slots(const struct correct *c, uint32_t block, struct lane_slots *own,
+                             struct correct_row *row)
+{
+    memset(own, 0, sizeof *own);
+    own->block = *row->block;
+    own->block.influence_count = LANES;
+    for (uint32_t lane = 0; lane < LANES; lane++) {
+        double linear[3][3];
+        skin_dual_linear_part(c->model, c->dual_palette, block * LANES + lane, linear);
+        for (int col = 0; col < 3; col++)
+            for (int r = 0; r < 3; r++)
+                own->palette[lane].col[col][r] = (float)linear[col][r];
+        own->slots[lane] = (uint16_t)lane;
+        own->weights[lane][lane] = 1;
+    }
+    row->block = &own->block;
+    row->slots = own->slots;
+    row->lane_weights = own->weights[0];
+    row->palette = own->palette;
+    row->dual_lanes = 0;
+}
+
 void correct_lay(const struct correct *c, size_t first, size_t count)
 {
+    bool apart = c->skinning == MODEL_DQ && c->model->roots_count > 1;
     const struct model *m = c->model;
     correct_row_fn *run = kernel_of(c->level);
     check_range(c, first, count);
@@ -91,7 +124,9 @@ void correct_lay(const struct correct *c, size_t first, size_t count)
             .dual_lanes = m->dual_lanes_count ? m->dual_lanes[block] : 0,
             .out = &c->out[block],
         };
+        struct lane_slots own;
         if (c->skinning == MODEL_DQ) row.dual_lanes = 0xFFFF;
+        if (apart && row.delta_count) give_lanes_slots(c, block, &own, &row);
         if (row.delta_count) (void)run(&row);
     }
 }
