@@ -480,9 +480,13 @@ enum err compile_roots(struct builder *b)
     const cJSON *json = rig ? get(rig->json, "roots") : NULL;
     struct roots r = {.b = b, .json = json};
     int listed = cJSON_GetArraySize(json);
-    if (json && (listed < 2 || listed > MODEL_ROOTS_MAX))
-        return fault_set(b->fault, ERR_MALFORMED, "/roots: there must be 2 to %d of them",
+    if (listed > MODEL_ROOTS_MAX)
+        return fault_set(b->fault, ERR_MALFORMED, "/roots: there may be %d of them at most",
                          MODEL_ROOTS_MAX);
+    if (json && listed < 2) {
+        scene_note(b->scene, NOTE_READ, 1, "roots: one alone is plain skinning");
+        return ERR_OK;
+    }
     r.count = json ? (uint32_t)listed : count_tops(&b->model);
     if (r.count < 2) return ERR_OK;
     if (r.count > MODEL_ROOTS_MAX) {

@@ -69,6 +69,16 @@ static bool add_joints(cJSON *list, const struct model *m, uint32_t *names)
     return fine;
 }
 
+static bool add_roots_and_actions(cJSON *roots, cJSON *actions, const struct model *m)
+{
+    bool fine = roots && actions;
+    for (size_t i = 0; fine && i < m->roots_count; i++)
+        fine = cJSON_AddItemToArray(roots, cJSON_CreateString(model_text(m, m->roots[i].name)));
+    for (size_t i = 0; fine && i < m->actions_count && i < NAMES_MAX; i++)
+        fine = cJSON_AddItemToArray(actions, cJSON_CreateString(model_text(m, m->actions[i].name)));
+    return fine;
+}
+
 enum err role_build_catalogue(struct role_build *b)
 {
     const struct model *m = b->role->model;
@@ -81,7 +91,8 @@ enum err role_build_catalogue(struct role_build *b)
     cJSON *shapes = cJSON_AddArrayToObject(json, "shapes");
     bool fine = names && clips && seconds && joints && shapes &&
                 cJSON_AddArrayToObject(json, "parameters") &&
-                cJSON_AddArrayToObject(json, "roots") && cJSON_AddArrayToObject(json, "actions") &&
+                add_roots_and_actions(cJSON_AddArrayToObject(json, "roots"),
+                                      cJSON_AddArrayToObject(json, "actions"), m) &&
                 add_clips(clips, seconds, m, names) && add_joints(joints, m, names) &&
                 add_shapes(shapes, m, names);
     char *text = fine ? cJSON_PrintUnformatted(json) : NULL;

@@ -520,7 +520,6 @@ static void wrong_tables_are_refused_by_path(void)
         {ROOTS(FULL, "{\"joints\": {\"nobody\": 1}}"), "[]", "/roots/1/weights/joints/nobody"},
         {ROOTS(FULL, "{\"joints\": {\"upper\": 2}}"), "[]", "/roots/1/weights/joints/upper"},
         {ROOTS(FULL, "{}"), "[]", "/roots/1/weights"},
-        {"[{\"name\": \"a\", \"weights\": " FULL "}]", "[]", "/roots"},
         {"[{\"name\": \"a\", \"ride\": \"b\", \"weights\": " FULL
          "}, {\"name\": \"b\", \"ride\": \"a\", "
          "\"weights\": " FULL "}]",

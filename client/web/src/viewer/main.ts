@@ -4,6 +4,7 @@ import type { Note, Quality } from '../proto/session.js';
 import { Code } from '../client/codes.js';
 import { TextureStore } from '../mesh/textures.js';
 import { exposeForTests } from './inspect.js';
+import { mixerOf } from './mixer.js';
 import { cross, element, figure, FigureList, make, notify, title } from './page.js';
 import { Performer } from './performer.js';
 import { Stage } from './stage.js';
@@ -310,11 +311,14 @@ class Viewer {
     element('speed-text').textContent = `${(chosen?.player.speed ?? 1).toFixed(1)}×`;
   }
 
-  /** A slider for each shape that the character has. */
+  /** A slider for each shape that the character has, and a strip for each root. */
   private shapesOf: string[] | null = null;
   private showShapes(): void {
     const chosen = this.chosen, shapes = chosen?.shapes ?? [];
     this.shapesOf = chosen?.shapes ?? null;
+    const strips = chosen ? mixerOf(chosen) : [];
+    element('mixer-section').hidden = strips.length === 0;
+    element('mixer').replaceChildren(...strips);
     element('face-section').hidden = shapes.length === 0;
     element('face').replaceChildren(...shapes.slice(0, SHAPES_MAX).map((shape) => {
       const range = make('input', { type: 'range', min: '0', max: '1', step: '0.01', value: String(chosen!.weights.get(shape) ?? 0) });

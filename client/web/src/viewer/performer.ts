@@ -31,6 +31,7 @@ export class Performer {
   clips: string[] = [];
   private clipSeconds = new Map<string, number>();
   shapes: string[] = [];
+  roots: string[] = []; // of a character with several
   readonly weights = new Map<string, number>(); // of shapes that someone has moved
   vertexCount = 0;
   sized = false; // a frame has been drawn: its bounds are known
@@ -113,6 +114,7 @@ export class Performer {
       this.clips = names.clips ?? [];
       this.clipSeconds = new Map(this.clips.map((clip, i) => [clip, clipSeconds[i] ?? Infinity]));
       this.shapes = names.shapes ?? [];
+      this.roots = names.roots ?? [];
       o.onChange();
     });
     c.on('actor', (actor) => this.meet(actor.actor, actor.model, actor.modelVersion, actor.own));

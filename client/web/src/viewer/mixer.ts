@@ -1,0 +1,48 @@
+import type { Performer } from './performer.js';
+import { make } from './page.js';
+
+// A strip for each root of a character with several: its clip, speed and weight, changed while it
+// runs. The other roots go on undisturbed.
+
+interface Strip { clip: string; speed: number; weight: number }
+const strips = new WeakMap<Performer, Map<string, Strip>>();
+
+function stripOf(performer: Performer, root: string): Strip {
+  let all = strips.get(performer);
+  if (!all) strips.set(performer, all = new Map());
+  let strip = all.get(root);
+  if (!strip) all.set(root, strip = { clip: '', speed: 1, weight: 1 });
+  return strip;
+}
+
+function slider(name: string, value: number, max: number, change: (value: number) => void): HTMLElement {
+  const output = make('output', {}, value.toFixed(1));
+  const input = make('input', { type: 'range', min: '0', max: String(max), step: '0.05', value: String(value) });
+  input.addEventListener('input', () => {
+    output.textContent = Number(input.value).toFixed(1);
+    change(Number(input.value));
+  });
+  return make('label', { className: 'slider' }, make('span', {}, name), input, output);
+}
+
+/** The strips of the chosen character; empty for one root. */
+export function mixerOf(performer: Performer): HTMLElement[] {
+  return performer.roots.map((root, index) => {
+    const strip = stripOf(performer, root);
+    const send = (part: { clip?: string; speed?: number; weight?: number }) => {
+      performer.client.control({ roots: [{ root, ...part }] });
+    };
+    const clips = make('select', { ariaLabel: `Clip of ${root}` }, make('option', { value: '' }, 'as the whole'));
+    for (const clip of performer.clips) clips.append(make('option', { value: clip, selected: clip === strip.clip }, clip));
+    clips.addEventListener('change', () => {
+      strip.clip = clips.value;
+      clips.options[0]!.disabled = true; // a root that has had a clip keeps one
+      send({ clip: strip.clip, speed: strip.speed, weight: strip.weight });
+    });
+    const speed = slider('Speed', strip.speed, 2, (value) => send({ speed: strip.speed = value }));
+    const parts: HTMLElement[] = [clips, speed];
+    // The first root takes what the others give up: it has no weight of its own.
+    if (index > 0) parts.push(slider('Weight', strip.weight, 1, (value) => send({ weight: strip.weight = value })));
+    return make('fieldset', { className: 'strip' }, make('legend', {}, root), ...parts);
+  });
+}
