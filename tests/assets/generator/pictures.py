@@ -91,12 +91,24 @@ def clips(sh, only=("Wave", "Sit", "Run", "Dance")):
         sh.stage.sheet(os.path.join(sh.out, f"clip_{clip}.png"), 6)
 
 
+def swung(sh, joint, axis, deg):
+    """The same bend reached in a fifth of a second: what stands in between still shakes."""
+    script = os.path.join(sh.out, "swing.jsonl")
+    with open(script, "w") as f:
+        for i in range(13):
+            f.write(json.dumps({"tick": i, "pose": joint_pose(joint, quat(axis, deg * min(i / 12, 1)))}) + "\n")
+    return sh.evaluate(None, (), ("--script", script, "--hz", "60", "--time", "0.25"))
+
+
 def readme(sh):
-    """An elbow and a knee bent: without, and with correctives."""
-    for joint, q, view in (("leftLowerArm", quat(correctives.Y, -115), (0, 75, (0.36, 1.16, 0.03), 0.34)), ("leftLowerLeg", quat(correctives.X, 110), (90, 5, (0.09, 0.42, -0.03), 0.42))):
+    """An elbow bent: without and with correctives, and with the swinging biceps in between; a knee without and with."""
+    elbow, knee = (0, 75, (0.36, 1.16, 0.03), 0.34), (90, 5, (0.09, 0.42, -0.03), 0.42)
+    for joint, q, view in (("leftLowerArm", quat(correctives.Y, -115), elbow), ("leftLowerLeg", quat(correctives.X, 110), knee)):
         for without in (("correctives", "extras"), ("extras",)):
             sh.shoot(sh.evaluate(joint_pose(joint, q), without), [view])
-    sh.stage.sheet(os.path.join(sh.out, "correctives.png"), 4)
+        if view is elbow:
+            sh.shoot(swung(sh, joint, correctives.Y, -115), [view])
+    sh.stage.sheet(os.path.join(sh.out, "correctives.png"), 5)
 
 
 if __name__ == "__main__":
