@@ -15,7 +15,8 @@ const folder = mkdtempSync(join(tmpdir(), 'sinew-viewer-'));
 const characters = [
   { name: 'Fox', file: join(data, 'gltf/khronos/Fox.glb'), clip: 'Walk' },
   { name: 'Robot', file: join(data, 'gltf/other/RobotExpressive.glb'), clip: 'Dance' },
-  { name: 'mira', file: join(root, 'tests/assets/characters/mira.rig.json'), clip: 'Walk' },
+  // Without its rig file: what swings shows another surface in every frame, and two sessions are compared.
+  { name: 'mira', file: join(root, 'tests/assets/characters/mira.glb'), clip: 'Walk' },
 ];
 const PATIENCE_MS = 90000; // software rendering on a busy machine
 
