@@ -94,8 +94,8 @@ int main(void)
                                      {"two roots", run_frame, &two, 0, 0, 0}};
         bench_alternate(v, 2, ROUNDS);
         for (int i = 0; i < 2; i++)
-            bench_print(k ? "roots, with correctives" : "roots", &v[i], "\"model\": \"mira\", \"clips\": \"Run, Wave\"", &v[0],
-                        i > 0);
+            bench_print(k ? "roots, with correctives" : "roots", &v[i],
+                        "\"model\": \"mira\", \"clips\": \"Run, Wave\"", &v[0], i > 0);
     }
     return 0;
 }
