@@ -54,6 +54,9 @@ MUST_CHECK enum err compile_details(struct builder *b);    // coarser details; a
 MUST_CHECK enum err compile_extras(struct builder *b, double unit_m);   // extras; by compile_info
 MUST_CHECK enum err compile_springs(struct builder *b, double unit_m);  // springs; by compile_info
 MUST_CHECK enum err compile_controls(struct builder *b, double unit_m); // moves; by compile_info
+// Where a pose (locals, [node]) has each vertex, file units, and its nodes (model from node).
+MUST_CHECK enum err builder_places(struct builder *b, const struct trs *locals, struct xform *nodes,
+                                   double (**place)[3]);
 float builder_guess_unit(float height); // metres a file unit, of a body so high
 // The box of the rest pose into `info`.
 MUST_CHECK enum err compile_measure_box(struct builder *b, struct model_info *info);

@@ -21,11 +21,6 @@ struct region {
     float *share; // [vertex]
 };
 
-static const cJSON *get(const cJSON *object, const char *key)
-{
-    return cJSON_GetObjectItemCaseSensitive(object, key);
-}
-
 static bool is_listed(const char *word, const char *const *words)
 {
     for (; *words; words++)
@@ -45,7 +40,7 @@ static enum err check_keys(struct builder *b, const cJSON *json, const char *whe
 static enum err read_number(struct builder *b, const cJSON *json, const char *where,
                             const char *key, double otherwise, double low, double high, double *out)
 {
-    const cJSON *v = get(json, key);
+    const cJSON *v = rig_get(json, key);
     *out = v ? v->valuedouble : otherwise;
     if (v && (!cJSON_IsNumber(v) || !(*out >= low && *out <= high)))
         return fault_set(b->fault, ERR_MALFORMED, "%s/%s: must be a number from %g to %g", where,
@@ -56,29 +51,10 @@ static enum err read_number(struct builder *b, const cJSON *json, const char *wh
 static enum err measure(struct builder *b, struct region *r)
 {
     const struct model *m = &b->model;
-    size_t vertices = model_vertex_count(m);
-    struct skeleton_slot *palette =
-        aligned_alloc(64, (m->slots_count * sizeof *palette + 63) & ~(size_t)63);
-    r->place = pool_take(&b->scene->pool, vertices, sizeof *r->place);
     r->nodes = BUILDER_ARRAY(b, struct xform, m->nodes_count);
-    r->share = BUILDER_ARRAY(b, float, vertices);
-    if (!palette || !r->place || !r->nodes || !r->share) {
-        free(palette);
-        return builder_no_memory(b);
-    }
-    skeleton_model_from_nodes(m, m->base_pose, r->nodes);
-    skeleton_palette(m, r->nodes, palette);
-    for (uint32_t v = 0; v < vertices; v++)
-        for (uint32_t i = b->influence_first[v]; i < b->influence_first[v + 1]; i++) {
-            const struct skeleton_slot *s = &palette[b->influence_slots[i]];
-            const float *x = b->positions + (size_t)v * 3;
-            for (int k = 0; k < 3; k++)
-                r->place[v][k] += (double)b->influence_weights[i] *
-                                  (double)(s->col[0][k] * x[0] + s->col[1][k] * x[1] +
-                                           s->col[2][k] * x[2] + s->col[3][k]);
-        }
-    free(palette);
-    return ERR_OK;
+    r->share = BUILDER_ARRAY(b, float, model_vertex_count(m));
+    if (!r->nodes || !r->share) return builder_no_memory(b);
+    return builder_places(b, m->base_pose, r->nodes, &r->place);
 }
 
 // The whole share at the joint, fading to none at the radius with no edge.
@@ -99,7 +75,7 @@ static enum err share_by_color(struct builder *b, struct region *r, const cJSON 
                                const char *where)
 {
     const struct model *m = &b->model;
-    const cJSON *set = get(json, "color");
+    const cJSON *set = rig_get(json, "color");
     if (!cJSON_IsNumber(set) || !(set->valuedouble >= 0 && set->valuedouble <= 255) ||
         set->valuedouble != floor(set->valuedouble) || json->child->next)
         return fault_set(b->fault, ERR_MALFORMED,
@@ -129,7 +105,7 @@ static enum err share_by_list(struct builder *b, struct region *r, const cJSON *
                               const char *where)
 {
     const struct model *m = &b->model;
-    const cJSON *list = get(json, "vertices");
+    const cJSON *list = rig_get(json, "vertices");
     if (cJSON_IsObject(list)) return share_by_color(b, r, list, where);
     memset(r->share, 0, model_vertex_count(m) * sizeof *r->share);
     if (!cJSON_IsArray(list))
@@ -189,7 +165,7 @@ static enum err write_blocks(struct builder *b, const struct region *r, struct m
 static enum err read_node(struct builder *b, const cJSON *json, const char *where, const char *key,
                           const char *what, uint32_t *node)
 {
-    const cJSON *name = get(json, key);
+    const cJSON *name = rig_get(json, key);
     char path[128];
     (void)snprintf(path, sizeof path, "%s/%s", where, key);
     if (!cJSON_IsString(name)) return fault_set(b->fault, ERR_MALFORMED, "%s: %s", path, what);
@@ -202,7 +178,7 @@ static enum err read_jiggle(struct builder *b, struct region *r, const cJSON *js
     static const char *const known[] = {"type",          "name",     "joint",
                                         "radius_m",      "vertices", "frequency_hz",
                                         "damping_ratio", "amount",   NULL};
-    const cJSON *name = get(json, "name");
+    const cJSON *name = rig_get(json, "name");
     double radius_m = 0;
     enum err err = check_keys(b, json, where, known);
     if (err != ERR_OK) return err;
@@ -217,7 +193,7 @@ static enum err read_jiggle(struct builder *b, struct region *r, const cJSON *js
     e->kind = MODEL_EXTRA_JIGGLE;
     e->name = builder_text(b, cJSON_IsString(name) ? name->valuestring : "");
     e->radius = radius_m / unit_m;
-    if (get(json, "vertices"))
+    if (rig_get(json, "vertices"))
         err = share_by_list(b, r, json, where);
     else
         share_by_radius(&b->model, r, e);
@@ -291,7 +267,7 @@ static enum err read_muscle(struct builder *b, struct region *r, const cJSON *js
     static const char *const known[] = {"type",         "name",          "from",   "to",
                                         "volume_l",     "angle_rad",     "bulge",  "vertices",
                                         "frequency_hz", "damping_ratio", "amount", NULL};
-    const cJSON *name = get(json, "name");
+    const cJSON *name = rig_get(json, "name");
     double litres = 0.2, length = 0, *number[] = {&e->frequency_hz, &e->damping_ratio, &e->amount,
                                                   &x->angle_rad,    &x->bulge,         &litres};
     static const struct {
@@ -324,7 +300,7 @@ static enum err read_muscle(struct builder *b, struct region *r, const cJSON *js
         return fault_set(b->fault, ERR_MALFORMED, "%s/to: is where `from` is", where);
     // As thick as a spindle of that volume and length.
     e->radius = sqrt(litres * 1e-3 * 6 / (3.14159265358979 * length)) / unit_m;
-    if (get(json, "vertices"))
+    if (rig_get(json, "vertices"))
         err = share_by_list(b, r, json, where);
     else
         share_by_weight(b, r, e->node);
@@ -338,7 +314,7 @@ static enum err read_extra(struct builder *b, struct region *r, const cJSON *jso
                            struct model_muscle *muscles)
 {
     static const char *const later[] = {"cloth", "plugin", NULL};
-    const cJSON *type = get(json, "type");
+    const cJSON *type = rig_get(json, "type");
     char where[64];
     (void)snprintf(where, sizeof where, "/extras/%d", index);
     if (!cJSON_IsString(type) ||
@@ -367,7 +343,7 @@ static enum err read_extra(struct builder *b, struct region *r, const cJSON *jso
 
 enum err compile_extras(struct builder *b, double unit_m)
 {
-    const cJSON *list = b->settings->rig ? get(b->settings->rig->json, "extras") : NULL;
+    const cJSON *list = b->settings->rig ? rig_get(b->settings->rig->json, "extras") : NULL;
     int wanted = cJSON_GetArraySize(list), index = 0;
     struct region r;
     if (wanted == 0) return ERR_OK;

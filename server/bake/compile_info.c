@@ -48,6 +48,34 @@ enum err compile_measure_box(struct builder *b, struct model_info *info)
     return ERR_OK;
 }
 
+enum err builder_places(struct builder *b, const struct trs *locals, struct xform *nodes,
+                        double (**place)[3])
+{
+    const struct model *m = &b->model;
+    size_t vertices = model_vertex_count(m);
+    struct skeleton_slot *palette =
+        aligned_alloc(64, (m->slots_count * sizeof *palette + 63) & ~(size_t)63);
+    double(*out)[3] = pool_take(&b->scene->pool, vertices, sizeof *out);
+    if (!palette || !out) {
+        free(palette);
+        return builder_no_memory(b);
+    }
+    skeleton_model_from_nodes(m, locals, nodes);
+    skeleton_palette(m, nodes, palette);
+    for (uint32_t v = 0; v < vertices; v++)
+        for (uint32_t i = b->influence_first[v]; i < b->influence_first[v + 1]; i++) {
+            const struct skeleton_slot *s = &palette[b->influence_slots[i]];
+            const float *x = b->positions + (size_t)v * 3;
+            for (int k = 0; k < 3; k++)
+                out[v][k] += (double)b->influence_weights[i] *
+                             (double)(s->col[0][k] * x[0] + s->col[1][k] * x[1] +
+                                      s->col[2][k] * x[2] + s->col[3][k]);
+        }
+    free(palette);
+    *place = out;
+    return ERR_OK;
+}
+
 // Bodies are between a hand and some metres tall: of the usual units the one that makes it so.
 float builder_guess_unit(float height)
 {

@@ -23,17 +23,12 @@ struct roots {
     struct model_root *out;
     uint8_t *of_node;                // [node]
     float *share;                    // [root][vertex]
-    uint8_t *is_default;             // [root] no table by vertex: by joints
+    uint8_t *by_joints;              // [root] no table by vertex: by joints
     double borders[MODEL_ROOTS_MAX]; // file units
     double (*place)[3];              // [vertex] rest pose, file units
     double unit_m;
     char path[96];
 };
-
-static const cJSON *get(const cJSON *object, const char *key)
-{
-    return cJSON_GetObjectItemCaseSensitive(object, key);
-}
 
 static enum err bad(const struct roots *r, const char *key, const char *what)
 {
@@ -94,7 +89,7 @@ static enum err read_joint_tables(struct roots *r, double *factor, int8_t *owner
 {
     const cJSON *json = r->json->child;
     for (uint32_t k = 0; k < r->count; k++, json = json->next) {
-        const cJSON *joints = get(get(json, "weights"), "joints");
+        const cJSON *joints = rig_get(rig_get(json, "weights"), "joints");
         for (const cJSON *j = joints ? joints->child : NULL; j; j = j->next) {
             uint32_t node = 0;
             (void)snprintf(r->path, sizeof r->path, "/roots/%u", k);
@@ -120,7 +115,7 @@ static void share_by_joints(struct roots *r, const double *factor_at, const int8
     for (size_t v = 0; v < vertices; v++)
         for (uint32_t i = b->influence_first[v]; i < b->influence_first[v + 1]; i++) {
             int32_t at = (int32_t)b->model.slots[b->influence_slots[i]].node;
-            if (owner[at] < 0 || !r->is_default[owner[at]]) continue;
+            if (owner[at] < 0 || !r->by_joints[owner[at]]) continue;
             int8_t root = owner[at];
             while (owner_at[at] < 0)
                 at = b->model.nodes[at].parent;
@@ -197,23 +192,23 @@ static enum err share_by_file(struct roots *r, uint32_t root, const char *file)
 
 static enum err read_root(struct roots *r, uint32_t index, const cJSON *json)
 {
-    const cJSON *weights = get(json, "weights"), *joint = get(json, "joint");
-    const cJSON *file = get(weights, "file"), *color = get(weights, "color");
-    const cJSON *border = get(json, "border_m"), *limit = get(json, "turn_limit");
+    const cJSON *weights = rig_get(json, "weights"), *joint = rig_get(json, "joint");
+    const cJSON *file = rig_get(weights, "file"), *color = rig_get(weights, "color");
+    const cJSON *border = rig_get(json, "border_m"), *limit = rig_get(json, "turn_limit");
     struct model_root *out = &r->out[index];
-    const char *name = get(json, "name")->valuestring;
+    const char *name = rig_get(json, "name")->valuestring;
     enum err e = ERR_OK;
     (void)snprintf(r->path, sizeof r->path, "/roots/%u", index);
     for (uint32_t k = 0; k < index; k++)
         if (strcmp(model_text(&r->b->model, r->out[k].name), name) == 0)
             return bad(r, "/name", "two roots have this name");
-    if ((get(weights, "joints") != NULL) + (file != NULL) + (color != NULL) != 1)
+    if ((rig_get(weights, "joints") != NULL) + (file != NULL) + (color != NULL) != 1)
         return bad(r, "/weights", "give one of joints, file and color");
     if (border && !(border->valuedouble >= 0 && border->valuedouble < 1e6))
         return bad(r, "/border_m", "must be a length in metres that is not negative");
     if (limit && !(limit->valuedouble >= 0 && limit->valuedouble <= 3.15))
         return bad(r, "/turn_limit", "must be an angle from 0 to pi, in radians");
-    r->is_default[index] = get(weights, "joints") != NULL;
+    r->by_joints[index] = rig_get(weights, "joints") != NULL;
     r->borders[index] = border ? border->valuedouble / r->unit_m : 0;
     *out = (struct model_root){.name = builder_text(r->b, name),
                                .ride = MODEL_NONE,
@@ -231,7 +226,7 @@ static enum err read_rides(struct roots *r)
     const struct model *m = &r->b->model;
     const cJSON *json = r->json->child;
     for (uint32_t k = 0; k < r->count; k++, json = json->next) {
-        const cJSON *ride = get(json, "ride");
+        const cJSON *ride = rig_get(json, "ride");
         struct model_root *root = &r->out[k];
         (void)snprintf(r->path, sizeof r->path, "/roots/%u", k);
         if (!ride) continue;
@@ -274,15 +269,15 @@ static enum err normalise(struct roots *r)
 {
     size_t vertices = model_vertex_count(&r->b->model);
     uint32_t repaired = 0, lost = 0;
-    bool by_joints = true;
+    bool all_by_joints = true;
     for (uint32_t k = 0; k < r->count; k++)
-        by_joints = by_joints && r->is_default[k];
+        all_by_joints = all_by_joints && r->by_joints[k];
     for (size_t v = 0; v < vertices; v++) {
         double sum = 0;
         for (uint32_t k = 0; k < r->count; k++)
             sum += (double)r->share[k * vertices + v];
         if (!(sum > 0)) {
-            if (!by_joints)
+            if (!all_by_joints)
                 return fault_set(r->b->fault, ERR_MALFORMED,
                                  "/roots: vertex %zu has no share in any root's weights", v);
             r->share[v] = 1;
@@ -392,9 +387,9 @@ static enum err make_room(struct roots *r)
     struct model *m = &r->b->model;
     r->out = BUILDER_ARRAY(r->b, struct model_root, r->count);
     r->of_node = BUILDER_ARRAY(r->b, uint8_t, m->nodes_count);
-    r->is_default = BUILDER_ARRAY(r->b, uint8_t, r->count);
+    r->by_joints = BUILDER_ARRAY(r->b, uint8_t, r->count);
     if (r->json) r->share = BUILDER_ARRAY(r->b, float, model_vertex_count(m) * r->count);
-    if (!r->out || !r->of_node || !r->is_default || (r->json && !r->share))
+    if (!r->out || !r->of_node || !r->by_joints || (r->json && !r->share))
         return builder_no_memory(r->b);
     return ERR_OK;
 }
@@ -404,9 +399,9 @@ static void settle_nodes(struct roots *r, int8_t *owner_at, int8_t *owner)
 {
     const cJSON *json = r->json->child;
     for (uint32_t k = 0; k < r->count; k++, json = json->next) {
-        if (get(json, "joint") && owner_at[r->out[k].node] < 0)
+        if (rig_get(json, "joint") && owner_at[r->out[k].node] < 0)
             owner_at[r->out[k].node] = (int8_t)k;
-        for (size_t i = 0; !get(json, "joint") && i < r->b->model.nodes_count; i++)
+        for (size_t i = 0; !rig_get(json, "joint") && i < r->b->model.nodes_count; i++)
             if (owner_at[i] == (int8_t)k) {
                 r->out[k].node = (uint32_t)i;
                 break;
@@ -446,26 +441,15 @@ static enum err measure(struct roots *r)
     struct builder *b = r->b;
     const struct model *m = &b->model;
     const struct rig *rig = b->settings->rig;
-    size_t vertices = model_vertex_count(m);
     struct xform *nodes = BUILDER_ARRAY(b, struct xform, m->nodes_count);
     struct trs *locals = BUILDER_ARRAY(b, struct trs, m->nodes_count);
     double low = HUGE_VAL, high = -HUGE_VAL;
-    r->place = pool_take(&b->scene->pool, vertices, sizeof *r->place);
-    if (!nodes || !locals || !r->place) return builder_no_memory(b);
+    if (!nodes || !locals) return builder_no_memory(b);
     for (size_t i = 0; i < m->nodes_count; i++)
         locals[i] = m->nodes[i].rest;
-    skeleton_model_from_nodes(m, locals, nodes);
-    for (size_t v = 0; v < vertices; v++) {
-        const float *at = b->positions + 3 * v;
-        double x[3] = {(double)at[0], (double)at[1], (double)at[2]}, y[3], z[3];
-        for (uint32_t i = b->influence_first[v]; i < b->influence_first[v + 1]; i++) {
-            const struct model_slot *slot = &m->slots[b->influence_slots[i]];
-            struct xform bind = xform_from_mat34(&slot->inverse_bind);
-            xform_point(&bind, x, y);
-            xform_point(&nodes[slot->node], y, z);
-            for (int k = 0; k < 3; k++)
-                r->place[v][k] += (double)b->influence_weights[i] * z[k];
-        }
+    enum err e = builder_places(b, locals, nodes, &r->place);
+    if (e != ERR_OK) return e;
+    for (size_t v = 0; v < model_vertex_count(m); v++) {
         low = fmin(low, r->place[v][1]);
         high = fmax(high, r->place[v][1]);
     }
@@ -477,7 +461,7 @@ static enum err measure(struct roots *r)
 enum err compile_roots(struct builder *b)
 {
     const struct rig *rig = b->settings->rig;
-    const cJSON *json = rig ? get(rig->json, "roots") : NULL;
+    const cJSON *json = rig ? rig_get(rig->json, "roots") : NULL;
     struct roots r = {.b = b, .json = json};
     int listed = cJSON_GetArraySize(json);
     if (listed > MODEL_ROOTS_MAX)

@@ -10,8 +10,9 @@
 #include "server/model/lookup.h"
 
 // Springs of a VRM, or those of the rig file in their place. Both are one schema, VRM 1.0's
-// `springBone`; a rig file may also give the list of springs alone, each with its own `colliders`,
-// and names nodes where a VRM counts them.
+// `springBone`, and have been checked against it (vrm_spring_read.c, rig_schema.c). A rig file may
+// also give the list of springs alone, each with its own `colliders`, and names nodes where a VRM
+// counts them.
 struct reader {
     struct builder *b;
     const struct xform *rest; // [node] model from node, rest pose
@@ -27,29 +28,12 @@ struct reader {
     char path[160];
 };
 
-static const cJSON *get(const cJSON *object, const char *key)
-{
-    return cJSON_GetObjectItemCaseSensitive(object, key);
-}
-
 static enum err bad(const struct reader *r, const char *key, const char *what)
 {
     return fault_set(r->b->fault, ERR_MALFORMED, "%s%s%s: %s", r->path, *key ? "/" : "", key, what);
 }
 
-static enum err check_keys(const struct reader *r, const cJSON *json, const char *const *known)
-{
-    if (!cJSON_IsObject(json)) return bad(r, "", "must be an object");
-    for (const cJSON *k = json->child; k; k = k->next) {
-        const char *const *word = known;
-        while (*word && strcmp(*word, k->string) != 0)
-            word++;
-        if (!*word) return bad(r, k->string, "unknown key");
-    }
-    return ERR_OK;
-}
-
-// Paths of what lies below; `restore` is where they end now.
+// Goes down in the path; what is returned is where it ended, to cut it there again.
 static size_t enter(struct reader *r, const char *key, int index)
 {
     size_t length = strlen(r->path);
@@ -63,9 +47,9 @@ static size_t enter(struct reader *r, const char *key, int index)
 static enum err read_number(const struct reader *r, const cJSON *json, const char *key,
                             double otherwise, double low, double high, float *out)
 {
-    const cJSON *v = get(json, key);
+    const cJSON *v = rig_get(json, key);
     double value = v ? v->valuedouble : otherwise;
-    if (v && (!cJSON_IsNumber(v) || !(value >= low && value <= high))) {
+    if (!(value >= low && value <= high)) {
         char what[80];
         (void)snprintf(what, sizeof what, "must be a number from %g to %g", low, high);
         return bad(r, key, what);
@@ -77,14 +61,10 @@ static enum err read_number(const struct reader *r, const cJSON *json, const cha
 static enum err read_vector(const struct reader *r, const cJSON *json, const char *key,
                             const double otherwise[3], double out[3])
 {
-    const cJSON *list = get(json, key), *v = list ? list->child : NULL;
+    const cJSON *list = rig_get(json, key), *v = list ? list->child : NULL;
     memcpy(out, otherwise, 3 * sizeof *out);
-    if (!list) return ERR_OK;
-    if (!cJSON_IsArray(list) || cJSON_GetArraySize(list) != 3)
-        return bad(r, key, "must be three numbers");
-    for (int i = 0; i < 3; i++, v = v->next) {
-        if (!cJSON_IsNumber(v) || !(fabs(v->valuedouble) < 1e9))
-            return bad(r, key, "must be three numbers");
+    for (int i = 0; v && i < 3; i++, v = v->next) {
+        if (!(fabs(v->valuedouble) < 1e9)) return bad(r, key, "a number is out of range");
         out[i] = v->valuedouble;
     }
     return ERR_OK;
@@ -92,16 +72,15 @@ static enum err read_vector(const struct reader *r, const cJSON *json, const cha
 
 static enum err read_node(const struct reader *r, const cJSON *json, const char *key, uint32_t *out)
 {
-    const cJSON *v = get(json, key);
+    const cJSON *v = rig_get(json, key);
     const struct model *m = &r->b->model;
     char path[220];
     if (cJSON_IsString(v)) {
         (void)snprintf(path, sizeof path, "%s/%s", r->path, key);
         return lookup_name(m, LOOKUP_NODE, v->valuestring, path, out, r->b->fault);
     }
-    if (!cJSON_IsNumber(v) || !(v->valuedouble >= 0) || v->valuedouble != floor(v->valuedouble) ||
-        !(v->valuedouble < (double)r->b->scene->node_count))
-        return bad(r, key, "must name a node, or give its glTF index");
+    if (!(v->valuedouble < (double)r->b->scene->node_count))
+        return bad(r, key, "there is no node of this index");
     *out = r->b->node_of_source[(size_t)v->valuedouble];
     return ERR_OK;
 }
@@ -110,30 +89,23 @@ static enum err read_node(const struct reader *r, const cJSON *json, const char 
 
 static enum err read_shape(struct reader *r, const cJSON *shape, struct model_spring_collider *c)
 {
-    static const char *const kinds[] = {"sphere", "capsule", "plane", NULL};
-    static const char *const keys[][5] = {{"offset", "radius", "inside", NULL},
-                                          {"offset", "radius", "inside", "tail", NULL},
-                                          {"offset", "normal", NULL}};
+    static const char *const kinds[] = {"sphere", "capsule", "plane"};
     static const double zero[3] = {0}, forward[3] = {0, 0, 1};
     const cJSON *json = shape ? shape->child : NULL;
     double offset[3] = {0}, end[3] = {0};
     if (!json || json->next) return bad(r, "shape", "must be one of sphere, capsule, plane");
-    while (c->shape < 3 && strcmp(kinds[c->shape], json->string) != 0)
+    while (strcmp(kinds[c->shape], json->string) != 0)
         c->shape++;
-    if (c->shape == 3) return bad(r, "shape", "must be one of sphere, capsule, plane");
     size_t length = enter(r, "shape", -1);
     (void)enter(r, json->string, -1);
-    enum err e = check_keys(r, json, keys[c->shape]);
-    if (e == ERR_OK) e = read_vector(r, json, "offset", zero, offset);
+    enum err e = read_vector(r, json, "offset", zero, offset);
     if (e == ERR_OK && c->shape == MODEL_SPRING_CAPSULE)
         e = read_vector(r, json, "tail", zero, end);
     if (e == ERR_OK && c->shape == MODEL_SPRING_PLANE)
         e = read_vector(r, json, "normal", forward, end);
     if (e == ERR_OK) e = read_number(r, json, "radius", 0, 0, 1e6, &c->radius);
     if (e != ERR_OK) return e;
-    const cJSON *inside = get(json, "inside");
-    if (inside && !cJSON_IsBool(inside)) return bad(r, "inside", "must be true or false");
-    c->inside = cJSON_IsTrue(inside) ? 1 : 0;
+    c->inside = cJSON_IsTrue(rig_get(json, "inside")) ? 1 : 0;
     double size = sqrt(end[0] * end[0] + end[1] * end[1] + end[2] * end[2]);
     if (c->shape == MODEL_SPRING_PLANE && !(size > 0)) return bad(r, "normal", "must not be zero");
     for (int k = 0; k < 3; k++) {
@@ -147,20 +119,16 @@ static enum err read_shape(struct reader *r, const cJSON *shape, struct model_sp
 
 static enum err read_colliders(struct reader *r, const cJSON *owner)
 {
-    static const char *const known[] = {"node", "shape", NULL};
     struct model *m = &r->b->model;
-    const cJSON *list = get(owner, "colliders");
+    const cJSON *list = rig_get(owner, "colliders");
     int index = 0;
-    if (!list) return ERR_OK;
-    if (!cJSON_IsArray(list)) return bad(r, "colliders", "must be a list");
-    for (const cJSON *json = list->child; json; json = json->next) {
+    for (const cJSON *json = list ? list->child : NULL; json; json = json->next) {
         if (m->spring_colliders_count == MODEL_SPRING_JOINTS_MAX)
             return bad(r, "colliders", "more than 1024 colliders");
         size_t length = enter(r, "colliders", index++);
         struct model_spring_collider c = {0};
-        enum err e = check_keys(r, json, known);
-        if (e == ERR_OK) e = read_node(r, json, "node", &c.node);
-        if (e == ERR_OK) e = read_shape(r, get(json, "shape"), &c);
+        enum err e = read_node(r, json, "node", &c.node);
+        if (e == ERR_OK) e = read_shape(r, rig_get(json, "shape"), &c);
         if (e != ERR_OK) return e;
         r->colliders[m->spring_colliders_count++] = c;
         r->path[length] = 0;
@@ -179,9 +147,7 @@ static enum err use(struct reader *r, uint32_t collider)
 
 static bool read_index(const cJSON *v, size_t count, uint32_t *out)
 {
-    if (!cJSON_IsNumber(v) || !(v->valuedouble >= 0) || v->valuedouble != floor(v->valuedouble) ||
-        !(v->valuedouble < (double)count))
-        return false;
+    if (!(v->valuedouble < (double)count)) return false;
     *out = (uint32_t)v->valuedouble;
     return true;
 }
@@ -189,13 +155,13 @@ static bool read_index(const cJSON *v, size_t count, uint32_t *out)
 // What stops a spring: the colliders of its groups, and its own.
 static enum err read_uses(struct reader *r, const cJSON *json)
 {
-    const cJSON *groups = get(json, "colliderGroups");
+    const cJSON *groups = rig_get(json, "colliderGroups");
     enum err e = ERR_OK;
     uint32_t index;
     for (const cJSON *g = groups ? groups->child : NULL; g && e == ERR_OK; g = g->next) {
         if (!read_index(g, (size_t)cJSON_GetArraySize(r->groups), &index))
             return bad(r, "colliderGroups", "no such group");
-        const cJSON *list = get(cJSON_GetArrayItem(r->groups, (int)index), "colliders");
+        const cJSON *list = rig_get(cJSON_GetArrayItem(r->groups, (int)index), "colliders");
         for (const cJSON *c = list ? list->child : NULL; c && e == ERR_OK; c = c->next) {
             if (!read_index(c, r->shared, &index))
                 return bad(r, "colliderGroups", "a group lists a collider that is not there");
@@ -220,13 +186,10 @@ static bool is_below(const struct model *m, uint32_t node, uint32_t above)
 
 static enum err read_joint(const struct reader *r, const cJSON *json, struct model_spring_joint *j)
 {
-    static const char *const known[] = {"node",       "hitRadius", "stiffness", "gravityPower",
-                                        "gravityDir", "dragForce", NULL};
     static const double down[3] = {0, -1, 0};
     double gravity[3] = {0};
     float power = 0;
-    enum err e = check_keys(r, json, known);
-    if (e == ERR_OK) e = read_node(r, json, "node", &j->node);
+    enum err e = read_node(r, json, "node", &j->node);
     if (e == ERR_OK) e = read_number(r, json, "hitRadius", 0, 0, 1e6, &j->hit_radius);
     if (e == ERR_OK) e = read_number(r, json, "stiffness", 1, 0, 1e6, &j->stiffness);
     if (e == ERR_OK) e = read_number(r, json, "gravityPower", 0, -1e6, 1e6, &power);
@@ -292,10 +255,9 @@ static enum err keep_joint(struct reader *r, struct model_spring_joint *j)
 
 static enum err read_chain(struct reader *r, const cJSON *json, uint32_t spring, double end_length)
 {
-    const cJSON *list = get(json, "joints");
+    const cJSON *list = rig_get(json, "joints");
     struct model_spring_joint last = {0};
     int index = 0;
-    if (!cJSON_IsArray(list)) return bad(r, "joints", "must be a list");
     for (const cJSON *item = list->child; item; item = item->next, index++) {
         struct model_spring_joint next = {.spring = spring};
         size_t length = enter(r, "joints", index);
@@ -315,21 +277,18 @@ static enum err read_chain(struct reader *r, const cJSON *json, uint32_t spring,
 
 static enum err read_spring(struct reader *r, const cJSON *json)
 {
-    static const char *const known[] = {
-        "name", "joints", "colliderGroups", "colliders", "center", "endLength", NULL};
     struct model *m = &r->b->model;
-    const cJSON *name = get(json, "name");
+    const cJSON *name = rig_get(json, "name");
     uint32_t center = 0;
     float end = 0;
-    enum err e = check_keys(r, json, known);
-    if (e == ERR_OK && m->springs_count == MODEL_SPRING_JOINTS_MAX)
-        e = bad(r, "", "more than 1024 springs");
-    if (e == ERR_OK && get(json, "center")) e = read_node(r, json, "center", &center);
+    enum err e = ERR_OK;
+    if (m->springs_count == MODEL_SPRING_JOINTS_MAX) e = bad(r, "", "more than 1024 springs");
+    if (e == ERR_OK && rig_get(json, "center")) e = read_node(r, json, "center", &center);
     if (e == ERR_OK) e = read_number(r, json, "endLength", 0, 0, 1e6, &end);
     if (e != ERR_OK) return e;
     struct model_spring s = {.name =
                                  builder_text(r->b, cJSON_IsString(name) ? name->valuestring : ""),
-                             .center = get(json, "center") ? (int32_t)center : MODEL_NONE,
+                             .center = rig_get(json, "center") ? (int32_t)center : MODEL_NONE,
                              .joint_first = (uint32_t)m->spring_joints_count,
                              .use_first = (uint32_t)m->spring_uses_count};
     e = read_chain(r, json, (uint32_t)m->springs_count, (double)end * r->unit);
@@ -443,18 +402,14 @@ static enum err order_steps(struct reader *r)
 
 static enum err read_all(struct reader *r, const cJSON *json)
 {
-    static const char *const known[] = {"colliders", "colliderGroups", "springs", NULL};
     struct model *m = &r->b->model;
     if (cJSON_IsArray(json)) return read_springs(r, json);
-    enum err e = check_keys(r, json, known);
-    if (e == ERR_OK) e = read_colliders(r, json);
+    enum err e = read_colliders(r, json);
     if (e != ERR_OK) return e;
     r->shared = (uint32_t)m->spring_colliders_count;
-    r->groups = get(json, "colliderGroups");
-    const cJSON *list = get(json, "springs");
-    if (!cJSON_IsArray(list)) return bad(r, "springs", "must be a list");
+    r->groups = rig_get(json, "colliderGroups");
     (void)enter(r, "springs", -1);
-    return read_springs(r, list);
+    return read_springs(r, rig_get(json, "springs"));
 }
 
 static enum err make_room(struct reader *r)
@@ -486,12 +441,12 @@ static enum err make_room(struct reader *r)
 enum err compile_springs(struct builder *b, double unit_m)
 {
     const struct rig *rig = b->settings->rig;
-    const cJSON *own = rig ? get(rig->json, "springs") : NULL;
+    const cJSON *own = rig ? rig_get(rig->json, "springs") : NULL;
     const cJSON *used = cJSON_IsArray(own) || cJSON_IsObject(own) ? own : NULL;
     cJSON *vrm = NULL;
     if (!used && b->scene->vrm.json) {
         vrm = cJSON_Parse(b->scene->vrm.json);
-        used = get(vrm, "springBone");
+        used = rig_get(vrm, "springBone");
     }
     // A VRM is in metres by its own rule; a rig file's lengths are metres by ours.
     struct reader r = {.b = b, .unit = used == own ? 1 / unit_m : 1, .named = used == own};

@@ -12,14 +12,9 @@
 
 enum { DRIVERS_MAX = 1024, DRIVER_EXAMPLES_MAX = 512 };
 
-static const cJSON *get(const cJSON *object, const char *key)
-{
-    return cJSON_GetObjectItemCaseSensitive(object, key);
-}
-
 static const char *text_of(const cJSON *object, const char *key)
 {
-    const cJSON *v = get(object, key);
+    const cJSON *v = rig_get(object, key);
     return cJSON_IsString(v) ? v->valuestring : NULL;
 }
 
@@ -34,7 +29,7 @@ static enum err read_axis(struct driver_bake *k, const cJSON *json, const char *
                           struct model_driver_joint *out)
 {
     bool needed = out->read == MODEL_READ_SWING || out->read == MODEL_READ_TWIST;
-    const cJSON *axis = get(json, "axis");
+    const cJSON *axis = rig_get(json, "axis");
     if (!axis)
         return needed ? fault_set(k->fault, ERR_MALFORMED,
                                   "%s/axis: swing and twist need the axis, in the joint's frame",
@@ -59,7 +54,7 @@ static enum err read_joint(struct driver_bake *k, const struct driver_plan *d, u
     static const char *const reads[] = {"rotation",    "swing",     "twist",
                                         "translation", "transform", NULL};
     struct model_driver_joint *j = &d->joints[index];
-    const cJSON *weight = get(json, "weight"), *per_m = get(json, "per_m");
+    const cJSON *weight = rig_get(json, "weight"), *per_m = rig_get(json, "per_m");
     char where[128];
     (void)snprintf(where, sizeof where, "%s/joints/%u", d->path, index);
     j->read = word_index(text_of(json, "read"), reads, MODEL_READ_ROTATION);
@@ -118,7 +113,7 @@ static enum err read_example(struct driver_bake *k, struct driver_plan *d, uint3
 {
     struct example_plan *e = &d->examples[index];
     e->name = text_of(json, "name");
-    e->surface = get(json, "surface");
+    e->surface = rig_get(json, "surface");
     (void)snprintf(e->path, sizeof e->path, "%s/examples/%u", d->path, index);
     for (uint32_t i = 0; i < index; i++)
         if (strcmp(d->examples[i].name, e->name) == 0)
@@ -128,7 +123,7 @@ static enum err read_example(struct driver_bake *k, struct driver_plan *d, uint3
     if (!text_of(e->surface, "file") == !text_of(e->surface, "morph"))
         return fault_set(k->fault, ERR_MALFORMED, "%s/surface: needs either file or morph",
                          e->path);
-    return read_pose(k, e, get(json, "pose"));
+    return read_pose(k, e, rig_get(json, "pose"));
 }
 
 static enum err read_examples(struct driver_bake *k, struct driver_plan *d, const cJSON *list)
@@ -153,13 +148,13 @@ static enum err read_settings(struct driver_bake *k, struct driver_plan *d, cons
                                           "thin_plate", "multiquadric", "inverse_multiquadric",
                                           NULL};
     static const char *const modes[] = {"raw", "clamp", "normalise", NULL};
-    const cJSON *radius = get(json, "radius"), *ridge = get(json, "ridge");
+    const cJSON *radius = rig_get(json, "radius"), *ridge = rig_get(json, "ridge");
     d->kernel = (enum model_kernel)word_index(text_of(json, "kernel"), kernels, 0);
     d->weights = (enum model_weights)word_index(text_of(json, "weights"), modes, 0);
     d->radius_auto = !cJSON_IsNumber(radius);
     d->radius = d->radius_auto ? 1 : radius->valuedouble;
     d->ridge = cJSON_IsNumber(ridge) ? ridge->valuedouble : -1;
-    d->per_vertex = cJSON_IsTrue(get(json, "per_vertex"));
+    d->per_vertex = cJSON_IsTrue(rig_get(json, "per_vertex"));
     if (cJSON_IsNumber(ridge) && !(d->ridge >= 0))
         return fault_set(k->fault, ERR_MALFORMED, "%s/ridge: must not be negative", d->path);
     return ERR_OK;
@@ -175,7 +170,7 @@ static enum err read_driver(struct driver_bake *k, struct driver_plan *d, const 
             return fault_set(k->fault, ERR_MALFORMED, "%s/name: another driver is called \"%.60s\"",
                              d->path, d->name);
     if (d->mirror_of) {
-        if (get(json, "joints") || get(json, "examples"))
+        if (rig_get(json, "joints") || rig_get(json, "examples"))
             return fault_set(
                 k->fault, ERR_MALFORMED,
                 "%s/mirror_of: a mirrored driver has no joints and examples of its own", d->path);
@@ -183,16 +178,16 @@ static enum err read_driver(struct driver_bake *k, struct driver_plan *d, const 
         return k->edited ? driver_stands_examples(k, d, index) : ERR_OK;
     }
     enum err e = read_settings(k, d, json);
-    if (e == ERR_OK) e = read_joints(k, d, get(json, "joints"));
+    if (e == ERR_OK) e = read_joints(k, d, rig_get(json, "joints"));
     if (e == ERR_OK)
         e = k->edited ? driver_stands_examples(k, d, index)
-                      : read_examples(k, d, get(json, "examples"));
+                      : read_examples(k, d, rig_get(json, "examples"));
     return e;
 }
 
 enum err driver_plan_read(struct driver_bake *k)
 {
-    const cJSON *list = get(k->rig->json, "drivers");
+    const cJSON *list = rig_get(k->rig->json, "drivers");
     int count = cJSON_GetArraySize(list);
     if (count > DRIVERS_MAX)
         return fault_set(k->fault, ERR_LIMIT, "/drivers: more than %d", DRIVERS_MAX);

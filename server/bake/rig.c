@@ -100,3 +100,8 @@ void rig_note_unused(const struct rig *rig, struct scene *scene)
             scene_note(scene, NOTE_LEFT_OUT, 1,
                        "the rig file's \"%s\" is kept but not used by this version", later[i]);
 }
+
+const cJSON *rig_get(const cJSON *object, const char *key)
+{
+    return cJSON_GetObjectItemCaseSensitive(object, key);
+}

@@ -150,13 +150,56 @@ static const struct schema face = {
                  {"pull_back", &(const struct schema){.kind = LIST, .item = &pull_back}, false},
                  {"parameters", &(const struct schema){.kind = LIST, .item = &parameter}, false})};
 
-// Extras, springs and controls are checked by their own stages, key by key.
-static const struct schema open_object = {.kind = MAP, .item = &any};
-static const struct schema extras = {.kind = LIST, .item = &open_object};
+static const struct schema spring_node = {.kind = TEXT, .either = &count};
+static const struct schema collider_shape = {
+    .kind = OBJECT,
+    .keys = KEYS(
+        {"sphere",
+         &(const struct schema){.kind = OBJECT,
+                                .keys = KEYS({"offset", &three, false}, {"radius", &number, false},
+                                             {"inside", &boolean, false})},
+         false},
+        {"capsule",
+         &(const struct schema){.kind = OBJECT,
+                                .keys = KEYS({"offset", &three, false}, {"radius", &number, false},
+                                             {"tail", &three, false}, {"inside", &boolean, false})},
+         false},
+        {"plane",
+         &(const struct schema){.kind = OBJECT,
+                                .keys = KEYS({"offset", &three, false}, {"normal", &three, false})},
+         false})};
+static const struct schema collider = {
+    .kind = OBJECT, .keys = KEYS({"node", &spring_node, true}, {"shape", &collider_shape, true})};
+static const struct schema colliders = {.kind = LIST, .item = &collider};
+static const struct schema counts = {.kind = LIST, .item = &count};
+static const struct schema spring_joint = {
+    .kind = OBJECT,
+    .keys = KEYS({"node", &spring_node, true}, {"hitRadius", &number, false},
+                 {"stiffness", &number, false}, {"gravityPower", &number, false},
+                 {"gravityDir", &three, false}, {"dragForce", &number, false})};
+static const struct schema spring = {
+    .kind = OBJECT,
+    .keys = KEYS({"name", &text, false},
+                 {"joints", &(const struct schema){.kind = LIST, .item = &spring_joint}, true},
+                 {"colliderGroups", &counts, false}, {"colliders", &colliders, false},
+                 {"center", &spring_node, false}, {"endLength", &number, false})};
+static const struct schema spring_list = {.kind = LIST, .item = &spring};
+static const struct schema collider_group = {
+    .kind = OBJECT, .keys = KEYS({"name", &text, false}, {"colliders", &counts, true})};
+static const struct schema spring_bone = {
+    .kind = OBJECT,
+    .keys = KEYS(
+        {"colliders", &colliders, false},
+        {"colliderGroups", &(const struct schema){.kind = LIST, .item = &collider_group}, false},
+        {"springs", &spring_list, true})};
 static const struct schema springs = {
     .kind = TEXT,
     .words = WORDS("vrm"),
-    .either = &(const struct schema){.kind = LIST, .item = &open_object, .either = &open_object}};
+    .either = &(const struct schema){.kind = LIST, .item = &spring, .either = &spring_bone}};
+
+// Extras and controls are checked by their own stages, key by key.
+static const struct schema open_object = {.kind = MAP, .item = &any};
+static const struct schema extras = {.kind = LIST, .item = &open_object};
 
 static const struct schema rig_schema = {
     .kind = OBJECT,

@@ -94,43 +94,41 @@ static void lay_joints(const struct body_state *s, struct pose pose)
     }
 }
 
-// Placed elsewhere since the extras have last moved.
+static bool swings_at_all(const struct body *b)
+{
+    return b->extras.model || b->springs.model;
+}
+
+// Placed elsewhere since `carry`.
 static bool is_carried(const struct body *b)
 {
     const float *at = b->state.position;
-    return (double)at[0] != b->extras_position[0] || (double)at[1] != b->extras_position[1] ||
-           (double)at[2] != b->extras_position[2] || b->state.yaw_rad != b->extras_yaw_rad;
+    return (double)at[0] != b->carried_to[0] || (double)at[1] != b->carried_to[1] ||
+           (double)at[2] != b->carried_to[2] || b->state.yaw_rad != b->carried_yaw_rad;
+}
+
+// What swings feels steps of the scene in the model's lengths: a character swings alike at any
+// scale, and a change of scale alone moves nothing.
+static void carry(struct body *b)
+{
+    const struct body_state *s = &b->state;
+    for (int r = 0; r < 3; r++) {
+        b->carried[r] += ((double)s->position[r] - b->carried_to[r]) / (double)s->scale;
+        b->carried_to[r] = (double)s->position[r];
+    }
+    b->carried_yaw_rad = s->yaw_rad;
 }
 
 static void advance_extras(struct body *b, double age_s)
 {
-    struct extra_motion now = {
-        .model = b->options.model, .model_from_node = b->nodes, .dt_s = age_s - b->extras_age_s};
-    const struct body_state *s = &b->state;
-    // Steps of the scene in the model's lengths, so that a change of scale alone moves nothing.
-    for (int r = 0; r < 3; r++) {
-        b->extras_place[r] += ((double)s->position[r] - b->extras_position[r]) / (double)s->scale;
-        b->extras_position[r] = (double)s->position[r];
-        now.place[r] = b->extras_place[r];
-    }
-    b->extras_yaw_rad = s->yaw_rad;
-    now.yaw_rad = (double)s->yaw_rad;
+    struct extra_motion now = {.model = b->options.model,
+                               .model_from_node = b->nodes,
+                               .dt_s = age_s - b->extras_age_s,
+                               .place = {b->carried[0], b->carried[1], b->carried[2]},
+                               .yaw_rad = (double)b->carried_yaw_rad};
     skeleton_model_from_nodes(b->options.model, b->pose.locals, b->nodes);
     extras_advance(&b->extras, &now);
     b->extras_age_s = age_s;
-}
-
-// In the model's own units, so that a character swings alike at any scale.
-static struct springs_place springs_place_of(const struct body *b)
-{
-    float translation[3], rotation[4], scale;
-    struct springs_place place;
-    body_placement(b, translation, rotation, &scale);
-    for (int r = 0; r < 3; r++)
-        place.position[r] = (double)translation[r] / (double)scale;
-    for (int r = 0; r < 4; r++)
-        place.rotation[r] = (double)rotation[r];
-    return place;
 }
 
 // Put elsewhere, rather than moved there: more than half its size at once, faster than anyone runs.
@@ -183,16 +181,11 @@ static void turn_roots(struct body *b)
 
 static void advance_springs(struct body *b, double age_s)
 {
-    struct springs_place place = springs_place_of(b);
+    double half = (double)b->carried_yaw_rad / 2;
+    struct springs_place place = {{b->carried[0], b->carried[1], b->carried[2]},
+                                  {0, sin(half), 0, cos(half)}};
     bool elsewhere = is_put_elsewhere(b, &place, age_s - b->springs.time_s);
     springs_advance(&b->springs, age_s, &place, elsewhere, b->pose.locals);
-}
-
-static bool springs_swing(const struct body *b)
-{
-    if (!b->springs.model) return false;
-    struct springs_place place = springs_place_of(b);
-    return b->springs.moving || !springs_stands(&b->springs, &place);
 }
 
 static bool is_at(double here, float told)
@@ -238,8 +231,8 @@ bool body_pose(struct body *b, double age_s)
     else if (clip != MODEL_NONE)
         time_s = clip_time(&m->clips[clip], age_s);
     bool same = b->shown_change == b->change && b->shown_time_s == time_s;
-    bool swings =
-        b->extras.moving || springs_swing(b) || roots_move(b) || (b->extras.model && is_carried(b));
+    bool swings = b->extras.moving || b->springs.moving || roots_move(b) ||
+                  (swings_at_all(b) && is_carried(b));
     bool drives = b->control.live;
     if (b->surface && same && !swings && !drives) {
         b->extras_age_s = b->roots_age_s = age_s;
@@ -261,6 +254,7 @@ bool body_pose(struct body *b, double age_s)
     b->shown_time_s = time_s;
     if (b->rooted) pose_roots(b, age_s);
     b->roots_age_s = age_s;
+    carry(b);
     if (b->springs.model) advance_springs(b, age_s);
     if (b->rooted && b->springs.model) turn_roots(b);
     if (b->extras.model) advance_extras(b, age_s);
@@ -290,7 +284,7 @@ void body_begin(struct body *b)
 
 bool body_has_memory(const struct body *b)
 {
-    return b->extras.model != NULL || b->springs.model != NULL || b->rooted || b->control.live;
+    return swings_at_all(b) || b->rooted || b->control.live;
 }
 
 bool body_has_face(const struct body *b)
@@ -362,97 +356,4 @@ void body_placement(const struct body *b, float translation[3], float rotation[4
     rotation[1] = (float)sin(half);
     rotation[3] = (float)cos(half);
     *scale = b->state.scale;
-}
-
-// What swings goes on swinging where the springs are the same: by number, since nodes may differ.
-static void inherit_springs(struct body *b, const struct body *from)
-{
-    const struct model *m = b->options.model, *old = from->options.model;
-    if (!b->springs.model || !from->springs.model || !from->springs.started ||
-        m->spring_joints_count != old->spring_joints_count ||
-        m->spring_steps_count != old->spring_steps_count ||
-        memcmp(m->spring_joints, old->spring_joints,
-               m->spring_joints_count * sizeof *m->spring_joints) != 0 ||
-        memcmp(m->spring_steps, old->spring_steps,
-               m->spring_steps_count * sizeof *m->spring_steps) != 0)
-        return;
-    springs_inherit(&b->springs, &from->springs);
-}
-
-static int32_t same_node(const struct model *m, const struct model *old, uint32_t node)
-{
-    const struct model_node *wanted = &old->nodes[node];
-    for (size_t i = 0; i < m->nodes_count; i++)
-        if (m->nodes[i].source == wanted->source &&
-            strcmp(model_text(m, m->nodes[i].name), model_text(old, wanted->name)) == 0)
-            return (int32_t)i;
-    return MODEL_NONE;
-}
-
-static int32_t same_clip(const struct model *m, const struct model *old, int32_t clip)
-{
-    for (size_t i = 0; clip != MODEL_NONE && i < m->clips_count; i++)
-        if (strcmp(model_text(m, m->clips[i].name), model_text(old, old->clips[clip].name)) == 0 &&
-            m->clips[i].source == old->clips[clip].source)
-            return (int32_t)i;
-    return MODEL_NONE;
-}
-
-// What swings goes on swinging where the extras are the same.
-static void inherit_extras(struct body *b, const struct body *from)
-{
-    const struct model *m = b->options.model, *old = from->options.model;
-    b->extras_age_s = from->extras_age_s;
-    memcpy(b->extras_place, from->extras_place, sizeof b->extras_place);
-    b->extras_yaw_rad = from->extras_yaw_rad;
-    memcpy(b->extras_position, from->extras_position, sizeof b->extras_position);
-    if (!b->extras.model || !from->extras.model || m->extras_count != old->extras_count ||
-        m->muscles_count != old->muscles_count ||
-        memcmp(m->extras, old->extras, m->extras_count * sizeof *m->extras) != 0)
-        return;
-    memcpy(b->extras.states, from->extras.states, extras_bytes(m));
-    b->extras.started = from->extras.started;
-    b->extras.moving = from->extras.moving;
-}
-
-static void inherit_roots(struct body *b, const struct body *from)
-{
-    const struct model *m = b->options.model, *old = from->options.model;
-    b->roots_age_s = from->roots_age_s;
-    for (size_t i = 0; from->rooted && i < m->roots_count; i++)
-        for (size_t k = 0; k < old->roots_count; k++) {
-            if (strcmp(model_text(m, m->roots[i].name), model_text(old, old->roots[k].name)) != 0)
-                continue;
-            b->motions[i] = from->motions[k];
-            b->motions[i].clip = same_clip(m, old, from->motions[k].clip);
-            b->motions[i].before = same_clip(m, old, from->motions[k].before);
-            b->rooted = true;
-        }
-}
-
-void body_inherit(struct body *b, const struct body *from)
-{
-    const struct model *m = b->options.model, *old = from->options.model;
-    b->state = from->state;
-    b->state.clip = same_clip(m, old, from->state.clip);
-    b->state.joint_count = 0;
-    for (uint32_t i = 0; i < from->state.joint_count; i++) {
-        struct body_joint joint = from->state.joints[i];
-        int32_t node = same_node(m, old, joint.node);
-        if (node == MODEL_NONE) continue;
-        joint.node = (uint32_t)node;
-        b->state.joints[b->state.joint_count++] = joint;
-    }
-    for (size_t i = 0; i < m->shapes_count; i++)
-        for (size_t k = 0; k < old->shapes_count; k++)
-            if (strcmp(model_text(m, m->shapes[i].name), model_text(old, old->shapes[k].name)) == 0)
-                b->face[i] = from->face[k];
-    b->control = from->control;
-    b->control.press_count = 0; // their numbers are the old version's
-    b->change++;
-    inherit_extras(b, from);
-    inherit_roots(b, from);
-    inherit_springs(b, from);
-    b->surface = from->surface; // numbers go on: what was encoded is of another surface
-    b->jumped = from->jumped;
 }

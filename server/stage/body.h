@@ -11,6 +11,7 @@
 #include "server/character/pose/clip.h"
 #include "server/character/pose/motion.h"
 #include "server/character/pose/pose.h"
+#include "server/character/pose/root_motion.h"
 #include "server/character/pose/roots.h"
 #include "server/character/pose/springs.h"
 #include "server/character/surface/surface.h"
@@ -67,8 +68,10 @@ struct body {
     struct springs springs; // without a model: none
     struct extras extras;
     struct xform *nodes; // [node] of the last pose; only with extras
-    double extras_age_s, extras_place[3], extras_position[3]; // see advance_extras
-    float extras_yaw_rad;
+    double extras_age_s;
+    double carried[3],
+        carried_to[3]; // where what swings has been carried, see carry; and from there
+    float carried_yaw_rad;
     double *driver_weights; // of the last pose that was finite
     struct clip_cursor cursor;
     struct motion motion; // drives while control.live

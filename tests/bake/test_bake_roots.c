@@ -470,8 +470,7 @@ static void a_weight_eases(void)
     }
     double worst = 0, travel_most = 0;
     for (size_t v = 0; v < vertices; v++) {
-        double travel = edge(frames[0], (uint32_t)v, (uint32_t)v), step = 0;
-        travel = 0;
+        double travel = 0, step = 0;
         for (int k = 0; k < 3; k++) {
             double d =
                 (double)frames[TICKS + 3][3 * v + (size_t)k] - (double)frames[0][3 * v + (size_t)k];

@@ -12,7 +12,7 @@
 #define LOOK_RATE  2.5 // radians a second of a full stick
 #define PI         3.14159265358979323846
 
-static const struct model_move *find(const struct model *m, uint32_t kind)
+const struct model_move *locomotion_move(const struct model *m, uint32_t kind)
 {
     for (size_t i = 0; i < m->moves_count; i++)
         if (m->moves[i].kind == kind) return &m->moves[i];
@@ -21,16 +21,18 @@ static const struct model_move *find(const struct model *m, uint32_t kind)
 
 static const struct model_move *gait_of(const struct model *m)
 {
-    const struct model_move *walk = find(m, MODEL_MOVE_WALK), *run = find(m, MODEL_MOVE_RUN);
+    const struct model_move *walk = locomotion_move(m, MODEL_MOVE_WALK),
+                            *run = locomotion_move(m, MODEL_MOVE_RUN);
     return walk && walk->speed > 0 ? walk : run;
 }
 
 struct locomotion locomotion_of(const struct model *m)
 {
     struct locomotion l = {.facing = {0, 1}, .view = {0, 1}};
-    const struct model_move *walk = find(m, MODEL_MOVE_WALK), *run = find(m, MODEL_MOVE_RUN);
+    const struct model_move *walk = locomotion_move(m, MODEL_MOVE_WALK),
+                            *run = locomotion_move(m, MODEL_MOVE_RUN);
     l.height = fmax(1e-6, (double)m->info->box_max[1] - (double)m->info->box_min[1]);
-    l.idles = find(m, MODEL_MOVE_IDLE) != NULL;
+    l.idles = locomotion_move(m, MODEL_MOVE_IDLE) != NULL;
     if (walk && walk->speed > 0) {
         l.walk_speed = (double)walk->speed;
         l.walk_stride = l.walk_speed * (double)m->clips[walk->clip].duration_s;

@@ -20,6 +20,8 @@ struct locomotion {
     bool idles;                           // there is a clip to stand in
 };
 struct locomotion locomotion_of(const struct model *m);
+// The clip that a kind of movement is shown by (enum model_move_kind), or NULL.
+const struct model_move *locomotion_move(const struct model *m, uint32_t kind);
 // Put somewhere: `yaw` is the model's.
 void locomotion_place(struct locomotion *l, const struct model *m, const float position[3],
                       float yaw_rad);

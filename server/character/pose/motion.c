@@ -51,13 +51,6 @@ struct motion motion_take(const struct model *m, struct arena *a)
     return n;
 }
 
-static const struct model_move *find(const struct model *m, uint32_t kind)
-{
-    for (size_t i = 0; i < m->moves_count; i++)
-        if (m->moves[i].kind == kind) return &m->moves[i];
-    return NULL;
-}
-
 static void sample_move(const struct motion *n, const struct model *m, const struct model_move *v,
                         struct pose out)
 {
@@ -216,8 +209,8 @@ void motion_advance(struct motion *n, const struct model *m, struct control *c, 
     locomotion_weights(&n->way, weights);
     for (int i = 0; i < 3; i++) {
         if (!(weights[i] > 0)) continue;
-        const struct model_move *move = find(m, kinds[i]);
-        sample_move(n, m, move ? move : find(m, MODEL_MOVE_IDLE), n->layers[i]);
+        const struct model_move *move = locomotion_move(m, kinds[i]);
+        sample_move(n, m, move ? move : locomotion_move(m, MODEL_MOVE_IDLE), n->layers[i]);
         layers[count++] = (struct blend_layer){.pose = n->layers[i], .weight = (float)weights[i]};
     }
     blend_layers(m, layers, count, n->target);

@@ -1,15 +1,12 @@
 #include "server/character/pose/roots.h"
 
 #include <math.h>
-#include <string.h>
 
-#include "common/check.h"
-#include "server/character/pose/blend.h"
-#include "server/character/pose/clip.h"
 #include "server/character/pose/rotation.h"
 #include "server/character/pose/skeleton.h"
 
 enum { PADDING = 64 * 4 };
+static const float NO_LIMIT = 3.14F; // half a turn either way
 
 size_t roots_pose_bytes(const struct model *m)
 {
@@ -35,15 +32,16 @@ struct roots_pose roots_pose_take(const struct model *m, struct arena *a)
     return r;
 }
 
-// World from node along the parents, in one root's pose without its place.
+// World from node in one root's pose, without its place.
 static struct xform world_of(const struct model *m, const struct pose *pose, uint32_t node)
 {
-    struct xform world = xform_from_trs(&pose->locals[node]);
-    for (int32_t up = m->nodes[node].parent; up != MODEL_NONE; up = m->nodes[up].parent) {
-        struct xform local = xform_from_trs(&pose->locals[up]);
-        world = xform_mul(&local, &world);
-    }
-    return world;
+    return skeleton_model_from_node(m, pose->locals, node);
+}
+
+// Nothing carries the root and nothing turns it: its place is the identity.
+static bool is_in_place(const struct model_root *r)
+{
+    return r->ride == MODEL_NONE && !(r->turn_limit < NO_LIMIT);
 }
 
 // The turn about +Y from a to b, as (y, w) of a unit quaternion with w >= 0.
@@ -85,7 +83,7 @@ static void hold_turn(const struct model *m, struct roots_pose *roots, size_t ro
 {
     const struct model_root *r = &m->roots[root];
     size_t held = r->ride == MODEL_NONE ? 0 : (size_t)r->ride;
-    if (!(r->turn_limit < 3.14F) || held == root) return;
+    if (!(r->turn_limit < NO_LIMIT) || held == root) return;
     struct xform own = world_of(m, &roots->poses[root], r->node);
     struct xform other = world_of(m, &roots->poses[held], r->node);
     double y, w, half = (double)r->turn_limit / 2;
@@ -133,8 +131,7 @@ void roots_settle(const struct model *m, struct roots_pose *roots, struct pose m
         int32_t parent = m->nodes[i].parent;
         uint8_t own = m->node_roots[i], above = parent == MODEL_NONE ? 0 : m->node_roots[parent];
         merged.locals[i] = roots->poses[own].locals[i];
-        bool in_place = m->roots[own].ride == MODEL_NONE && !(m->roots[own].turn_limit < 3.14F);
-        if (own == above || (parent == MODEL_NONE && in_place)) continue;
+        if (own == above || (parent == MODEL_NONE && is_in_place(&m->roots[own]))) continue;
         struct xform node = world_of(m, &roots->poses[own], (uint32_t)i), inverse;
         node = xform_mul(&roots->places[own], &node);
         struct xform up = xform_identity();
@@ -154,91 +151,7 @@ void roots_model_from_nodes(const struct model *m, const struct roots_pose *root
     for (size_t r = 0; r < m->roots_count; r++) {
         struct xform *out = model_from_node + r * m->nodes_count;
         skeleton_model_from_nodes(m, roots->poses[r].locals, out);
-        const struct model_root *root = &m->roots[r];
-        if (root->ride == MODEL_NONE && !(root->turn_limit < 3.14F)) continue; // in place
-        for (size_t i = 0; i < m->nodes_count; i++)
+        for (size_t i = 0; i < m->nodes_count && !is_in_place(&m->roots[r]); i++)
             out[i] = xform_mul(&roots->places[r], &out[i]);
     }
-}
-
-// ---- live ---------------------------------------------------------------------------------
-
-double roots_eased_value(const struct roots_eased *e)
-{
-    double u = e->share, s = u * u * (3 - 2 * u);
-    return u >= 1 ? e->to : e->from + s * (e->to - e->from);
-}
-
-void roots_ease_to(struct roots_eased *e, double value)
-{
-    if (value == e->to) return;
-    *e = (struct roots_eased){roots_eased_value(e), value, 0};
-}
-
-static void ease(struct roots_eased *e, double dt_s)
-{
-    e->share = fmin(1, e->share + dt_s / ROOTS_EASE_S);
-}
-
-void root_motion_start(struct root_motion *r)
-{
-    *r = (struct root_motion){.clip = MODEL_NONE,
-                              .before = MODEL_NONE,
-                              .fade = 1,
-                              .speed = {1, 1, 1},
-                              .weight = {1, 1, 1},
-                              .offset_s = {0, 0, 1}};
-}
-
-void root_motion_clip(struct root_motion *r, int32_t clip)
-{
-    r->set = true;
-    if (clip == r->clip) return;
-    r->before = r->clip;
-    r->before_played_s = r->played_s;
-    r->clip = clip;
-    r->played_s = 0;
-    r->fade = 0;
-}
-
-void root_motion_advance(struct root_motion *r, double dt_s)
-{
-    if (!r->set || !(dt_s > 0)) return;
-    double before = roots_eased_value(&r->speed);
-    ease(&r->speed, dt_s);
-    ease(&r->weight, dt_s);
-    ease(&r->offset_s, dt_s);
-    double played = dt_s * (before + roots_eased_value(&r->speed)) / 2;
-    r->played_s += played;
-    r->before_played_s += played;
-    r->fade = fmin(1, r->fade + dt_s / ROOTS_EASE_S);
-}
-
-bool root_motion_is_moving(const struct root_motion *r)
-{
-    return r->set && (r->fade < 1 || r->weight.share < 1 || r->offset_s.share < 1 ||
-                      r->speed.share < 1 || (r->clip != MODEL_NONE && r->speed.to != 0));
-}
-
-static void sample(const struct model *m, int32_t clip, double time_s, struct pose out)
-{
-    if (clip == MODEL_NONE) return;
-    pose_rest(m, out);
-    clip_sample(m, (uint32_t)clip, clip_time(&m->clips[clip], fmax(0, time_s)),
-                (struct clip_cursor){0}, out);
-}
-
-void root_motion_sample(const struct model *m, const struct root_motion *r, struct pose out,
-                        struct pose other)
-{
-    if (!r->set) return;
-    double offset = roots_eased_value(&r->offset_s);
-    pose_copy(m, out, other);
-    sample(m, r->clip, r->played_s + offset, out);
-    if (r->fade >= 1) return;
-    sample(m, r->before, r->before_played_s + offset, other);
-    float share = (float)(r->fade * r->fade * (3 - 2 * r->fade));
-    struct blend_layer layers[2] = {{.pose = other, .weight = 1 - share},
-                                    {.pose = out, .weight = share}};
-    blend_layers(m, layers, 2, out);
 }

@@ -9,7 +9,8 @@
 #include "server/model/model.h"
 
 // Several roots (method C): each poses the whole skeleton with its own motion, and every influence
-// of a vertex takes the pose of its root. Nothing here allocates but the two `take`s.
+// of a vertex takes the pose of its root. Nothing here allocates. What a client has set for a root
+// is in root_motion.h.
 
 static inline size_t roots_count(const struct model *m)
 {
@@ -32,28 +33,3 @@ void roots_settle(const struct model *m, struct roots_pose *roots, struct pose m
 // [root][node] model from node.
 void roots_model_from_nodes(const struct model *m, const struct roots_pose *roots,
                             struct xform *model_from_node);
-
-// ---- live: what a client has set -------------------------------------------------------------
-
-// A number that moves to a new value over ROOTS_EASE_S, at rest at both ends.
-struct roots_eased {
-    double from, to, share; // share of the way in time, 0 .. 1
-};
-struct root_motion {
-    bool set;                         // else the root follows the character's own motion
-    int32_t clip;                     // or MODEL_NONE: the character's own motion
-    int32_t before;                   // clip that fades out
-    double fade;                      // 0 .. 1 in time
-    double played_s, before_played_s; // by the clock of the root, offset not counted
-    struct roots_eased speed, weight, offset_s;
-};
-#define ROOTS_EASE_S 0.3
-void root_motion_start(struct root_motion *r); // follows; speed 1, weight 1, offset 0
-void root_motion_clip(struct root_motion *r, int32_t clip);
-void roots_ease_to(struct roots_eased *e, double value);
-double roots_eased_value(const struct roots_eased *e);
-void root_motion_advance(struct root_motion *r, double dt_s);
-bool root_motion_is_moving(const struct root_motion *r); // advancing changes the pose
-// Into `out`, which holds the character's own motion; `other` is scratch.
-void root_motion_sample(const struct model *m, const struct root_motion *r, struct pose out,
-                        struct pose other);

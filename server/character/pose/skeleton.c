@@ -27,26 +27,47 @@ static inline void convert(const struct mat34 *m, struct xform *out)
             out->col[c][r] = (double)m->col[c][r];
 }
 
+// The TRS only approximates a sheared matrix, so the matrix rules until the pose moves.
+static inline struct xform local_matrix(const struct model_node *node, const struct trs *local)
+{
+    bool sheared = (node->flags & MODEL_NODE_SHEARED) != 0 &&
+                   // Bits are meant, not values.
+                   // NOLINTNEXTLINE(bugprone-suspicious-memory-comparison)
+                   memcmp(local, &node->rest, sizeof *local) == 0;
+    struct xform m;
+    if (!sheared) return xform_from_trs(local);
+    convert(&node->rest_local, &m);
+    return m;
+}
+
 void skeleton_model_from_nodes(const struct model *m, const struct trs *locals,
                                struct xform *model_from_node)
 {
     for (size_t i = 0; i < m->nodes_count; i++) {
         const struct model_node *node = &m->nodes[i];
-        // The TRS only approximates a sheared matrix, so the matrix rules until the pose moves.
-        bool sheared =
-            (node->flags & MODEL_NODE_SHEARED) != 0 &&
-            // Bits are meant, not values. NOLINTNEXTLINE(bugprone-suspicious-memory-comparison)
-            memcmp(&locals[i], &node->rest, sizeof locals[i]) == 0;
-        struct xform local;
-        if (sheared)
-            convert(&node->rest_local, &local);
-        else
-            local = xform_from_trs(&locals[i]);
+        struct xform local = local_matrix(node, &locals[i]);
         if (node->parent == MODEL_NONE)
             model_from_node[i] = local;
         else
             multiply(&model_from_node[node->parent], &local, &model_from_node[i]);
     }
+}
+
+struct xform skeleton_parent_from_node(const struct model *m, uint32_t node,
+                                       const struct trs *local)
+{
+    return local_matrix(&m->nodes[node], local);
+}
+
+struct xform skeleton_model_from_node(const struct model *m, const struct trs *locals,
+                                      uint32_t node)
+{
+    struct xform out = local_matrix(&m->nodes[node], &locals[node]);
+    for (int32_t up = m->nodes[node].parent; up != MODEL_NONE; up = m->nodes[up].parent) {
+        struct xform local = local_matrix(&m->nodes[up], &locals[up]);
+        out = xform_mul(&local, &out);
+    }
+    return out;
 }
 
 static inline void slot_matrix(const struct model *m, const struct skeleton_roots *roots,

@@ -12,6 +12,11 @@
 // use their rest matrix while `locals` still equals the rest TRS bit for bit.
 void skeleton_model_from_nodes(const struct model *m, const struct trs *locals,
                                struct xform *model_from_node);
+// Of one node: from its parent, and along its parents from the model.
+struct xform skeleton_parent_from_node(const struct model *m, uint32_t node,
+                                       const struct trs *local);
+struct xform skeleton_model_from_node(const struct model *m, const struct trs *locals,
+                                      uint32_t node);
 
 // What a kernel reads of one slot S = model_from_node * inverse_bind: model from base space.
 struct skeleton_slot {            // linear blend

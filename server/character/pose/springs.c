@@ -5,6 +5,8 @@
 
 #include "common/check.h"
 #include "common/vector.h"
+#include "server/character/pose/rotation.h"
+#include "server/character/pose/skeleton.h"
 
 static const double HZ = 60;      // the rate that the specification's numbers are tuned for
 static const double SLACK = 1e-6; // of a step: an instant so near to one is that step
@@ -55,16 +57,6 @@ static void keep_length(const double pivot[3], double length, const double else_
     bool lost = !(size > 1e-12 * length) || !isfinite(size);
     for (int r = 0; r < 3; r++)
         tail[r] = pivot[r] + length * (lost ? else_to[r] : d[r] / size);
-}
-
-static void quat_product(const double a[4], const double b[4], double out[4])
-{
-    double v[3];
-    vector_cross(a, b, v);
-    double w = a[3] * b[3] - vector_dot(a, b);
-    for (int r = 0; r < 3; r++)
-        out[r] = a[3] * b[r] + b[3] * a[r] + v[r];
-    out[3] = w;
 }
 
 static void quat_unit(double q[4])
@@ -131,8 +123,7 @@ static struct trs between(const struct trs *a, const struct trs *b, double u)
         else
             mixed[i] = (float)value;
     }
-    quat_unit(q);
-    out.rotation = (struct quat){(float)q[0], (float)q[1], (float)q[2], (float)q[3]};
+    out.rotation = rotation_round(q);
     return out;
 }
 
@@ -307,22 +298,10 @@ static void swing(struct pass *p, uint32_t index, struct xform *node, struct trs
     for (int r = 0; r < 3; r++)
         to[r] /= size;
     turn_between(axis, to, state->swing);
-    double posed[4] = {(double)local->rotation.x, (double)local->rotation.y,
-                       (double)local->rotation.z, (double)local->rotation.w};
-    double q[4];
-    quat_product(posed, state->swing, q);
-    quat_unit(q);
-    local->rotation = (struct quat){(float)q[0], (float)q[1], (float)q[2], (float)q[3]};
-}
-
-static struct xform local_matrix(const struct model *m, uint32_t node, const struct trs *local)
-{
-    // As skeleton_model_from_nodes: a sheared rest matrix rules until the pose moves it.
-    if ((m->nodes[node].flags & MODEL_NODE_SHEARED) != 0 &&
-        // Bits are meant, not values. NOLINTNEXTLINE(bugprone-suspicious-memory-comparison)
-        memcmp(local, &m->nodes[node].rest, sizeof *local) == 0)
-        return xform_from_mat34(&m->nodes[node].rest_local);
-    return xform_from_trs(local);
+    double posed[4];
+    rotation_load(local->rotation, posed);
+    rotation_mul(posed, state->swing, posed);
+    local->rotation = rotation_round(posed);
 }
 
 static void run(struct pass *p, struct trs *turned)
@@ -336,7 +315,7 @@ static void run(struct pass *p, struct trs *turned)
                                      ? &p->scene_from_model
                                      : &p->s->scene_from_node[p->s->step_of_node[parent]];
         struct xform *node = &p->s->scene_from_node[i];
-        struct xform matrix = local_matrix(m, step->node, &local);
+        struct xform matrix = skeleton_parent_from_node(m, step->node, &local);
         *node = xform_mul(up, &matrix);
         if (step->joint == MODEL_NONE) continue;
         swing(p, (uint32_t)step->joint, node, &local);
@@ -354,7 +333,7 @@ static void keep_pose(struct springs *s, const struct trs *locals)
         s->last[i] = locals[s->model->spring_steps[i].node];
 }
 
-bool springs_stands(const struct springs *s, const struct springs_place *place)
+static bool stands(const struct springs *s, const struct springs_place *place)
 {
     for (int r = 0; r < 3; r++)
         if (place->position[r] != s->last_place.position[r]) return false;
@@ -366,7 +345,7 @@ bool springs_stands(const struct springs *s, const struct springs_place *place)
 static bool pose_differs(const struct springs *s, const struct springs_place *place,
                          const struct trs *locals)
 {
-    bool differs = !springs_stands(s, place);
+    bool differs = !stands(s, place);
     for (size_t i = 0; i < s->model->spring_steps_count && !differs; i++)
         // Bits are meant, not values. NOLINTNEXTLINE(bugprone-suspicious-memory-comparison)
         differs =

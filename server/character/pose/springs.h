@@ -47,8 +47,6 @@ struct springs springs_take(const struct model *m, struct arena *a); // unused w
 #define SPRINGS_GAP_S 1.0
 void springs_advance(struct springs *s, double time_s, const struct springs_place *place,
                      bool jumped, struct trs *locals);
-// Whether the character stands where it stood at the last instant.
-bool springs_stands(const struct springs *s, const struct springs_place *place);
 // Goes on as `from` stands, whose model has the same spring tables.
 void springs_inherit(struct springs *s, const struct springs *from);
 // Nothing has moved since the instant before, and nothing is moving.
