@@ -123,6 +123,13 @@ void errand_problem(struct errand *e, int status, const char *type, const char *
         cJSON_Delete(more);
 }
 
+void errand_refuse(struct errand *e, int status, const char *type, const char *title,
+                   const char *detail, cJSON *more)
+{
+    errand_problem(e, status, type, title, detail, more);
+    errand_end(e);
+}
+
 // --- The beginning ------------------------------------------------------------------------------
 
 static bool within_rate(struct api *a, uint64_t token)
@@ -269,9 +276,8 @@ static void on_recalled(struct store_job *job)
         if (job->result == ERR_OK && strcmp(r->store.reply.request, e->request) == 0)
             replay(e, &r->store);
         else if (job->result == ERR_OK)
-            errand_problem(e, 422, "idempotency-key-reused", "The key belongs to another request",
-                           "Make a new Idempotency-Key for every new request.", NULL);
-        errand_end(e);
+            errand_refuse(e, 422, "idempotency-key-reused", "The key belongs to another request",
+                          "Make a new Idempotency-Key for every new request.", NULL);
     }
     free(r->store.body);
     free(r);
@@ -348,8 +354,7 @@ void errand_work(struct errand *e, enum err (*run)(struct errand *e),
     if (!e->api->stopping &&
         background_submit(e->api->options.background, BACKGROUND_SLOW, &e->job))
         return;
-    errand_problem(e, 503, "busy", "Too much is waiting", "Try again in some seconds.", NULL);
-    errand_end(e);
+    errand_refuse(e, 503, "busy", "Too much is waiting", "Try again in some seconds.", NULL);
 }
 
 static void refuse_commit(struct errand *e, const struct store_job *job)
@@ -381,8 +386,7 @@ void errand_commit(struct errand *e, int status, cJSON *json, const char *action
     struct store_commit *c = &e->commit;
     if (e->api->stopping) {
         cJSON_Delete(json);
-        errand_problem(e, 503, "stopping", "The server is stopping", "Try again shortly.", NULL);
-        errand_end(e);
+        errand_refuse(e, 503, "stopping", "The server is stopping", "Try again shortly.", NULL);
         return;
     }
     e->status = status;
@@ -487,9 +491,8 @@ bool errand_json(struct errand *e)
     if (x && json_parse((const char *)body, size, &limits, &e->json, &e->fault) == ERR_OK &&
         cJSON_IsObject(e->json))
         return true;
-    errand_problem(e, 400, "bad-json", "The body is no JSON object",
-                   e->fault.line[0] ? e->fault.line : NULL, NULL);
-    errand_end(e);
+    errand_refuse(e, 400, "bad-json", "The body is no JSON object",
+                  e->fault.line[0] ? e->fault.line : NULL, NULL);
     return false;
 }
 
@@ -528,9 +531,8 @@ static void refuse_ambiguous(struct errand *e, const struct model *m, const char
                        model_text(m, m->drivers[m->examples[i].driver].name), text);
         (void)cJSON_AddItemToArray(list, cJSON_CreateString(name));
     }
-    errand_problem(e, 409, "ambiguous", "Several examples are called that",
-                   "Name one of the candidates.", more);
-    errand_end(e);
+    errand_refuse(e, 409, "ambiguous", "Several examples are called that",
+                  "Name one of the candidates.", more);
 }
 
 // Only in a draft of the asker's: a new example.
@@ -555,9 +557,8 @@ bool errand_item(struct errand *e, int32_t *example)
     struct http_exchange *x = errand_exchange(e);
     const char *text = x ? http_exchange_param(x, "item") : NULL;
     if (!e->model->head) {
-        errand_problem(e, 409, "not-loaded", "This model is not served",
-                       "It was retired, or its file is missing: restore or replace it.", NULL);
-        errand_end(e);
+        errand_refuse(e, 409, "not-loaded", "This model is not served",
+                      "It was retired, or its file is missing: restore or replace it.", NULL);
         return false;
     }
     const struct model *m = e->model->head->model;
@@ -593,9 +594,8 @@ bool errand_item(struct errand *e, int32_t *example)
         return false;
     }
     if (find_in_drafts(e, text)) return true;
-    errand_problem(e, 404, "no-such-item", "There is no such example",
-                   "GET the model's examples to list those there are.", NULL);
-    errand_end(e);
+    errand_refuse(e, 404, "no-such-item", "There is no such example",
+                  "GET the model's examples to list those there are.", NULL);
     return false;
 }
 

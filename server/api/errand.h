@@ -71,6 +71,9 @@ void errand_answer_text(struct errand *e, int status, const char *json); // "" o
 void errand_problem(struct errand *e, int status, const char *type, const char *title,
                     const char *detail, cJSON *more);
 void errand_end(struct errand *e); // frees it; answers 500 when nothing has been said
+// A problem, and that was all.
+void errand_refuse(struct errand *e, int status, const char *type, const char *title,
+                   const char *detail, cJSON *more);
 
 // Runs e->run in the background, then e->then. Ends with 503 when the queue is full.
 void errand_work(struct errand *e, enum err (*run)(struct errand *e),

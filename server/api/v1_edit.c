@@ -87,8 +87,7 @@ static void refuse_held(struct errand *e, const struct library_grant *g)
     describe_time(g->row.expires_ms, when);
     (void)cJSON_AddItemToObject(more, "held_by", describe_held(&g->row));
     (void)snprintf(detail, sizeof detail, "%s holds it until %s.", g->row.holder, when);
-    errand_problem(e, 423, "held", "Somebody else edits this", detail, more);
-    errand_end(e);
+    errand_refuse(e, 423, "held", "Somebody else edits this", detail, more);
 }
 
 static void end_grant_job(struct store_job *job)
@@ -404,9 +403,8 @@ static bool take_upload(struct errand *e, const char *id)
         store_upload_path(l->store, id, e->upload_path, sizeof e->upload_path);
         return true;
     }
-    errand_problem(e, 422, "upload", "The upload cannot be used",
-                   u ? "It is not complete yet." : "There is no such upload of yours.", NULL);
-    errand_end(e);
+    errand_refuse(e, 422, "upload", "The upload cannot be used",
+                  u ? "It is not complete yet." : "There is no such upload of yours.", NULL);
     return false;
 }
 
@@ -428,8 +426,7 @@ static bool read_keep(struct errand *e, struct http_exchange *x)
     (void)http_exchange_query_value(x, "keep", keep, sizeof keep);
     e->steps[0].keep_sculpts = strcmp(keep, "sculpts") == 0;
     if (e->steps[0].keep_sculpts || strcmp(keep, "deltas") == 0) return true;
-    errand_problem(e, 400, "bad-keep", "keep is deltas or sculpts", NULL, NULL);
-    errand_end(e);
+    errand_refuse(e, 400, "bad-keep", "keep is deltas or sculpts", NULL, NULL);
     return false;
 }
 
@@ -455,8 +452,7 @@ static bool read_surface_body(struct errand *e, struct http_exchange *x)
                 step->format = (enum edit_format)i;
                 return take_upload(e, errand_text(e, "upload"));
             }
-        errand_problem(e, 400, "bad-format", "format is f32, obj or glb", NULL, NULL);
-        errand_end(e);
+        errand_refuse(e, 400, "bad-format", "format is f32, obj or glb", NULL, NULL);
         return false;
     }
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
@@ -464,11 +460,10 @@ static bool read_surface_body(struct errand *e, struct http_exchange *x)
             step->format = types[i].format;
             return copy_body(e, x);
         }
-    errand_problem(e, 415, "content-type", "This kind of body is not taken here",
-                   "application/octet-stream (f32), model/obj, model/gltf-binary, or JSON with an "
-                   "upload",
-                   NULL);
-    errand_end(e);
+    errand_refuse(e, 415, "content-type", "This kind of body is not taken here",
+                  "application/octet-stream (f32), model/obj, model/gltf-binary, or JSON with an "
+                  "upload",
+                  NULL);
     return false;
 }
 
@@ -500,9 +495,8 @@ static bool read_json_deltas(struct errand *e)
     e->steps[0].deltas = e->deltas;
     e->steps[0].delta_count = at;
     if (fine) return true;
-    errand_problem(e, 422, "surface", "These are no deltas", "{\"deltas\": [[vertex, x, y, z], …]}",
-                   NULL);
-    errand_end(e);
+    errand_refuse(e, 422, "surface", "These are no deltas", "{\"deltas\": [[vertex, x, y, z], …]}",
+                  NULL);
     return false;
 }
 
@@ -520,9 +514,8 @@ void v1_patch_surface(struct http_exchange *x, void *api)
     } else if (is_type(type, "application/vnd.sinew.deltas")) {
         if (!copy_body(e, x)) return;
     } else {
-        errand_problem(e, 415, "content-type", "This kind of body is not taken here",
-                       "application/vnd.sinew.deltas, or JSON", NULL);
-        errand_end(e);
+        errand_refuse(e, 415, "content-type", "This kind of body is not taken here",
+                      "application/vnd.sinew.deltas, or JSON", NULL);
         return;
     }
     errand_work(e, build_draft, on_draft);
@@ -532,9 +525,8 @@ static bool need_pose(struct errand *e)
 {
     e->steps[0].pose = cJSON_GetObjectItemCaseSensitive(e->json, "pose");
     if (cJSON_IsObject(e->steps[0].pose)) return true;
-    errand_problem(e, 422, "pose", "The pose is missing",
-                   "{\"pose\": {\"joints\": {NAME: {\"rotation\": [x, y, z, w]}}}}", NULL);
-    errand_end(e);
+    errand_refuse(e, 422, "pose", "The pose is missing",
+                  "{\"pose\": {\"joints\": {NAME: {\"rotation\": [x, y, z, w]}}}}", NULL);
     return false;
 }
 
@@ -546,9 +538,8 @@ void v1_put_pose(struct http_exchange *x, void *api)
     e->steps[0].kind = EDIT_POSE;
     e->steps[0].keep_surface = keep && strcmp(keep, "surface") == 0;
     if (!keep || (!e->steps[0].keep_surface && strcmp(keep, "delta") != 0)) {
-        errand_problem(e, 422, "bad-keep", "keep is surface or delta",
-                       "Say which of the two the example keeps at its new pose.", NULL);
-        errand_end(e);
+        errand_refuse(e, 422, "bad-keep", "keep is surface or delta",
+                      "Say which of the two the example keeps at its new pose.", NULL);
         return;
     }
     errand_work(e, build_draft, on_draft);
@@ -576,9 +567,8 @@ static void new_example(struct errand *e)
     const char *driver = errand_text(e, "driver"), *name = errand_text(e, "name");
     if (!driver || !name || !*name || strlen(name) >= STORE_ITEM_BYTES ||
         strlen(driver) >= STORE_ITEM_BYTES || name[0] == '#' || !e->model->head) {
-        errand_problem(e, 422, "name", "driver and name are needed",
-                       "A name has 1 to 127 bytes and does not begin with #.", NULL);
-        errand_end(e);
+        errand_refuse(e, 422, "name", "driver and name are needed",
+                      "A name has 1 to 127 bytes and does not begin with #.", NULL);
         return;
     }
     (void)snprintf(e->kind, sizeof e->kind, "example");
@@ -587,9 +577,8 @@ static void new_example(struct errand *e)
     struct library_grant *g = library_grant_of(l, e->model->name, e->kind, e->driver, e->item);
     if (edition_find(e->model->head->model, driver, name) >= 0 ||
         (g && g->row.expires_ms > errand_now_ms())) {
-        errand_problem(e, 409, "name-taken", "The example is there already",
-                       "Edit it, or choose another name.", NULL);
-        errand_end(e);
+        errand_refuse(e, 409, "name-taken", "The example is there already",
+                      "Edit it, or choose another name.", NULL);
         return;
     }
     if (g) end_old(e, g);

@@ -85,9 +85,8 @@ static void commit_version(struct errand *e, const char *report, const char *act
 static void refuse_bake(struct errand *e, const char *type)
 {
     bool memory = e->result == ERR_MEMORY || e->result == ERR_TIMEOUT;
-    errand_problem(e, memory ? 503 : 422, memory ? "busy" : type, "It cannot be made",
-                   e->fault.line, NULL);
-    errand_end(e);
+    errand_refuse(e, memory ? 503 : 422, memory ? "busy" : type, "It cannot be made", e->fault.line,
+                  NULL);
 }
 
 // --- Publishing ---------------------------------------------------------------------------------
@@ -209,9 +208,8 @@ static void publish_now(struct library_waiter *w)
     const struct store_draft *d = &e->grant->draft.row;
     bool fits = d->base_version == newest->number;
     if (!fits && !item_is_untouched(e)) {
-        errand_problem(e, 409, "conflict", "The item has changed in the meantime",
-                       "Let the grant go, and edit the newest state.", NULL);
-        errand_end(e);
+        errand_refuse(e, 409, "conflict", "The item has changed in the meantime",
+                      "Let the grant go, and edit the newest state.", NULL);
         return;
     }
     begin_version(e, "edit", errand_text(e, "message"));
@@ -238,9 +236,8 @@ static void publish(struct errand *e)
     int32_t example;
     if (!errand_json(e) || !errand_item(e, &example) || !errand_grant(e)) return;
     if (!e->grant->has_draft) {
-        errand_problem(e, 409, "no-draft", "There is nothing to publish",
-                       "PUT a surface or a pose first.", NULL);
-        errand_end(e);
+        errand_refuse(e, 409, "no-draft", "There is nothing to publish",
+                      "PUT a surface or a pose first.", NULL);
         return;
     }
     if (take_turn(e, publish_now)) publish_now(&e->waiter);
@@ -308,8 +305,7 @@ static void restore(struct errand *e)
                                         : NULL;
     if (!errand_json(e)) return;
     if (!v) {
-        errand_problem(e, 404, "no-such-version", "There is no such version", NULL, NULL);
-        errand_end(e);
+        errand_refuse(e, 404, "no-such-version", "There is no such version", NULL, NULL);
         return;
     }
     e->commit.version.restores = v->number;
@@ -428,8 +424,7 @@ static void bake_now(struct library_waiter *w)
     if (replaces && !model_matches(e)) return;
     if (!secret_make(secret) || library_numbers(l, e->model, &e->numbers, &e->fault) != ERR_OK) {
         if (e->fault.line[0])
-            errand_problem(e, 422, "limit", "It cannot be served", e->fault.line, NULL);
-        errand_end(e);
+            errand_refuse(e, 422, "limit", "It cannot be served", e->fault.line, NULL);
         return;
     }
     store_upload_path(l->store, "", e->folder, sizeof e->folder);
@@ -453,11 +448,10 @@ static bool check_files(struct errand *e)
             is_plain_name(f->string) && u && u->token == e->who.token && u->offset == u->size_bytes;
     }
     if (!fine) {
-        errand_problem(e, 422, "upload", "The files are not there",
-                       "\"files\": {NAME: UPLOAD, …} of complete uploads of yours, \"source\": one "
-                       "of the names.",
-                       NULL);
-        errand_end(e);
+        errand_refuse(e, 422, "upload", "The files are not there",
+                      "\"files\": {NAME: UPLOAD, …} of complete uploads of yours, \"source\": one "
+                      "of the names.",
+                      NULL);
     }
     return fine;
 }
@@ -470,10 +464,9 @@ static bool read_model_body(struct errand *e, struct http_exchange *x)
     if (type && strncmp(type, "application/json", 16) == 0) return errand_json(e) && check_files(e);
     e->form = type && strcmp(type, "application/vnd.sinew") == 0;
     if (!type || (!e->form && strcmp(type, "model/gltf-binary") != 0)) {
-        errand_problem(e, 415, "content-type", "This kind of body is not taken here",
-                       "model/gltf-binary (GLB, VRM), application/vnd.sinew, or JSON with uploads",
-                       NULL);
-        errand_end(e);
+        errand_refuse(e, 415, "content-type", "This kind of body is not taken here",
+                      "model/gltf-binary (GLB, VRM), application/vnd.sinew, or JSON with uploads",
+                      NULL);
         return false;
     }
     e->body = malloc(size + 1);
@@ -505,8 +498,7 @@ static void add_model(struct errand *e)
             errand_problem(e, 409, "name-taken", "The model is there already",
                            "PUT replaces it; restore brings a retired one back.", NULL);
         else
-            errand_problem(e, 403, "forbidden", "The token does not allow this model", NULL, NULL);
-        errand_end(e);
+            errand_refuse(e, 403, "forbidden", "The token does not allow this model", NULL, NULL);
         return;
     }
     e->model = library_model(e->api->options.library, name);

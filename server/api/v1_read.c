@@ -74,9 +74,8 @@ static const struct store_version *find_version(struct errand *e, struct http_ex
                                         ? library_version(e->model, (uint32_t)n)
                                         : NULL;
     if (v) return v;
-    errand_problem(e, 404, "no-such-version", "There is no such version",
-                   "GET the model's versions to list those there are.", NULL);
-    errand_end(e);
+    errand_refuse(e, 404, "no-such-version", "There is no such version",
+                  "GET the model's versions to list those there are.", NULL);
     return NULL;
 }
 
@@ -120,9 +119,8 @@ static void answer_bytes(struct errand *e, const char *type)
 {
     struct http_exchange *x = errand_exchange(e);
     if (e->result != ERR_OK) {
-        errand_problem(e, e->result == ERR_NOT_FOUND ? 404 : 500, "unreadable",
-                       "It could not be read", e->fault.line, NULL);
-        errand_end(e);
+        errand_refuse(e, e->result == ERR_NOT_FOUND ? 404 : 500, "unreadable",
+                      "It could not be read", e->fault.line, NULL);
         return;
     }
     struct chunk *chunk = x ? chunk_copy(e->out, e->out_bytes) : NULL;
@@ -206,9 +204,8 @@ static const struct edition *find_shown(struct errand *e, int32_t *example)
     if (!errand_item(e, example)) return NULL;
     const struct edition *edition = shown(e, example);
     if (strcmp(e->kind, "base") == 0 || *example >= 0) return edition;
-    errand_problem(e, 404, "no-such-item", "There is no such example",
-                   "It is in a draft only: send its Sinew-Grant.", NULL);
-    errand_end(e);
+    errand_refuse(e, 404, "no-such-item", "There is no such example",
+                  "It is in a draft only: send its Sinew-Grant.", NULL);
     return NULL;
 }
 
@@ -263,8 +260,7 @@ void v1_surface(struct http_exchange *x, void *api)
     while (e->form < SURFACE_FORMS && strcmp(surface_form_names[e->form], form) != 0)
         e->form++;
     if (e->form == SURFACE_FORMS) {
-        errand_problem(e, 400, "bad-format", "There is no such format", "glb, obj or f32", NULL);
-        errand_end(e);
+        errand_refuse(e, 400, "bad-format", "There is no such format", "glb, obj or f32", NULL);
         return;
     }
     (void)snprintf(e->etag, sizeof e->etag, "\"%s-%s\"", tag_of(edition, example), form);

@@ -41,8 +41,7 @@ static struct store_upload *find(struct errand *e, struct http_exchange *x)
 {
     struct store_upload *u = library_upload(e->api->options.library, http_exchange_param(x, "id"));
     if (u && u->token == e->who.token && u->expires_ms > errand_now_ms()) return u;
-    errand_problem(e, 404, "no-such-upload", "There is no such upload", "Begin again.", NULL);
-    errand_end(e);
+    errand_refuse(e, 404, "no-such-upload", "There is no such upload", "Begin again.", NULL);
     return NULL;
 }
 

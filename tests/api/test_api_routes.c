@@ -1,9 +1,5 @@
-#include <arpa/inet.h>
 #include <cjson/cJSON.h>
-#include <fcntl.h>
 #include <stdio.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include "tests/stream/world.h"
 #include "tests/testing.h"
@@ -16,27 +12,9 @@ static char answer[256 * 1024];
 // One request over plain HTTP; the status, or 0. The answer (head and body) lies in `answer`.
 static int ask_on(uint16_t port, const char *method, const char *path, const char *headers)
 {
-    char request[1024];
-    struct sockaddr_in to = {
-        .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    int fd = socket(AF_INET, SOCK_STREAM, 0), status = 0;
-    size_t used = 0;
-    bool over = false;
-    EXPECT(connect(fd, (struct sockaddr *)&to, sizeof to) == 0);
-    EXPECT(fcntl(fd, F_SETFL, O_NONBLOCK) == 0);
-    int n = snprintf(request, sizeof request, "%s %s HTTP/1.1\r\n%sConnection: close\r\n\r\n",
-                     method, path, headers);
-    EXPECT(send(fd, request, (size_t)n, MSG_NOSIGNAL) == n);
-    for (int i = 0; i < 2000 && !over; i++) {
-        world_run(&w, 1);
-        ssize_t got = recv(fd, answer + used, sizeof answer - 1 - used, 0);
-        if (got > 0) used += (size_t)got;
-        over = got == 0;
-    }
-    answer[used] = '\0';
-    close(fd);
-    EXPECT(over);
-    return sscanf(answer, "HTTP/1.1 %d", &status) == 1 ? status : 0;
+    char rest[1024];
+    (void)snprintf(rest, sizeof rest, "%s\r\n", headers);
+    return world_ask(&w, port, method, path, rest, answer, sizeof answer);
 }
 
 static int ask(const char *method, const char *path)

@@ -344,3 +344,13 @@ enum err player_face(struct player *p, uint16_t shape, float weight)
     CHECK(input_encode_values(&w, MESSAGE_FACE, &values) == ERR_OK);
     return send(p, bytes, &w);
 }
+
+void play_body(const struct model *model, const struct face_map *map, struct body *out)
+{
+    struct body_options options = {.model = model,
+                                   .map = map,
+                                   .default_clip = body_default_clip(model),
+                                   .skinning = MODEL_LBS,
+                                   .level = simd_best()};
+    CHECK(body_create(&options, out) == ERR_OK);
+}

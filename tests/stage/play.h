@@ -4,6 +4,7 @@
 #include <stdint.h>
 
 #include "proto/surface/codec.h"
+#include "server/stage/body.h"
 #include "server/stage/stage.h"
 
 // Sessions played in one process: a stage with made-up time, and players that take events and
@@ -65,3 +66,6 @@ void player_positions(const struct player_actor *a, float *out);
 enum err player_pose(struct player *p, const char *clip, float time_s);
 enum err player_place(struct player *p, float x, float y, float z, float yaw_rad, float scale);
 enum err player_face(struct player *p, uint16_t shape, float weight);
+
+// A body of its own without correctives, on what the caller keeps.
+void play_body(const struct model *model, const struct face_map *map, struct body *out);

@@ -14,16 +14,6 @@ static const struct model *model;
 static struct arena arena;
 static struct face_map map;
 
-static void start(struct body *b)
-{
-    struct body_options options = {.model = model,
-                                   .map = &map,
-                                   .default_clip = body_default_clip(model),
-                                   .skinning = MODEL_LBS,
-                                   .level = simd_best()};
-    EXPECT(body_create(&options, b) == ERR_OK);
-}
-
 static double height(void)
 {
     return (double)(model->info->box_max[1] - model->info->box_min[1]);
@@ -113,7 +103,7 @@ static void nothing_jumps_whatever_the_hands_do(void)
     struct trs *before = calloc(model->nodes_count, sizeof *before);
     for (uint32_t c = 0; c < model->clips_count; c++)
         own = fmax(own, clip_turn(c));
-    start(&b);
+    play_body(model, &map, &b);
     for (int tick = 0; tick < 60 * 40; tick++) {
         double t = tick / 60.0;
         if (tick < 600)
@@ -166,7 +156,7 @@ static void tick_rates_agree(void)
         static struct body b;
         struct script s;
         struct fault fault = {0};
-        start(&b);
+        play_body(model, &map, &b);
         EXPECT(script_read(text, strlen(text), rates[i], &s, &fault) == ERR_OK);
         EXPECT(replay_run(&b, &s, rates[i], 10 * rates[i], &fault) == ERR_OK);
         memcpy(ends[i], b.state.position, sizeof ends[i]);
@@ -186,7 +176,7 @@ static void tick_rates_agree(void)
 static void the_surface_follows_within_a_tick(void)
 {
     static struct body b;
-    start(&b);
+    play_body(model, &map, &b);
     size_t vertices = model_vertex_count(model);
     float *at[2] = {calloc(vertices, 12), calloc(vertices, 12)};
     float *normals = calloc(vertices, 12);
@@ -207,8 +197,8 @@ static void nothing_drifts_in_ten_minutes(void)
 {
     static struct body b, fresh;
     double longest = 0;
-    start(&b);
-    start(&fresh);
+    play_body(model, &map, &b);
+    play_body(model, &map, &fresh);
     uint32_t seed = 3;
     hold(&fresh, 0, 1);
     hold(&b, 0, 1);

@@ -72,16 +72,6 @@ static void bad_lines_are_refused_by_number(void)
     }
 }
 
-static void start_body(struct body *b)
-{
-    struct body_options options = {.model = model,
-                                   .map = &map,
-                                   .default_clip = body_default_clip(model),
-                                   .skinning = MODEL_LBS,
-                                   .level = simd_best()};
-    EXPECT(body_create(&options, b) == ERR_OK);
-}
-
 static enum err run(struct body *b, const char *text, uint64_t tick, struct fault *fault)
 {
     struct script s;
@@ -114,7 +104,7 @@ static void wrong_names_and_values_stop_the_replay_at_their_line(void)
         static struct body b;
         struct script s;
         struct fault fault;
-        start_body(&b);
+        play_body(model, &map, &b);
         EXPECT(read(lines[i], 60, &s, &fault) == ERR_OK);
         EXPECT(replay_run(&b, &s, 60, 5, &fault) != ERR_OK);
         EXPECT(strstr(fault.line, "line 1") != NULL);
@@ -133,7 +123,7 @@ static void what_a_line_sets_holds_until_another_sets_it(void)
                        "{\"t_s\":0.3,\"place\":{\"position\":[10,0,0]}}\n"
                        "{\"t_s\":0.4,\"place\":{\"yaw\":3.14159265358979}}\n"
                        "{\"t_s\":0.5,\"pose\":{}}\n";
-    start_body(&b);
+    play_body(model, &map, &b);
     EXPECT(run(&b, text, 29, &fault) == ERR_OK);
     replay_world(&b, at, normals);
     // Vertex 7 of the sample: (0.5 + 0.25, 3, 0.375) on a bone bent by 90 degrees about (0, 1.5),
@@ -142,7 +132,7 @@ static void what_a_line_sets_holds_until_another_sets_it(void)
     EXPECT_NEAR(at[22], 2.25, 1e-5);
     EXPECT_NEAR(at[23], -0.375, 1e-5);
     body_destroy(&b);
-    start_body(&b);
+    play_body(model, &map, &b);
     EXPECT(run(&b, text, 30, &fault) == ERR_OK); // the empty pose is the rest pose
     replay_world(&b, at, normals);
     EXPECT_NEAR(at[21], 10 - 0.75, 1e-5);
@@ -155,12 +145,12 @@ static void without_a_pose_the_default_clip_plays_and_loops(void)
     static struct body b;
     struct fault fault;
     float early[8 * 3], later[8 * 3], normals[8 * 3];
-    start_body(&b);
+    play_body(model, &map, &b);
     EXPECT(run(&b, "", 30, &fault) == ERR_OK);
     replay_world(&b, early, normals);
     EXPECT(fabsf(early[21] - 0.5f) > 0.5f); // half bent
     body_destroy(&b);
-    start_body(&b);
+    play_body(model, &map, &b);
     EXPECT(run(&b, "", 30 + 60 * 5, &fault) == ERR_OK); // the clip is a second long
     replay_world(&b, later, normals);
     EXPECT(memcmp(early, later, sizeof early) == 0);

@@ -1,15 +1,19 @@
 #include "tests/stream/world.h"
 
+#include <arpa/inet.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "common/check.h"
 #include "common/clock.h"
 #include "common/log.h"
 #include "tests/support/sample.h"
+#include "tests/testing.h"
 
 bool world_in_loop;
 
@@ -51,6 +55,32 @@ bool world_until(struct world *w, bool (*done)(void *ctx), void *ctx, int timeou
 void world_run(struct world *w, int ms)
 {
     (void)world_until(w, NULL, NULL, ms);
+}
+
+int world_ask(struct world *w, uint16_t port, const char *method, const char *path,
+              const char *head_rest, char *answer, size_t answer_bytes)
+{
+    char request[4096];
+    struct sockaddr_in to = {
+        .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    int fd = socket(AF_INET, SOCK_STREAM, 0), status = 0;
+    size_t used = 0;
+    bool over = false;
+    EXPECT(connect(fd, (struct sockaddr *)&to, sizeof to) == 0);
+    EXPECT(fcntl(fd, F_SETFL, O_NONBLOCK) == 0);
+    int n = snprintf(request, sizeof request, "%s %s HTTP/1.1\r\nConnection: close\r\n%s", method,
+                     path, head_rest);
+    EXPECT(n > 0 && n < (int)sizeof request && send(fd, request, (size_t)n, MSG_NOSIGNAL) == n);
+    for (int i = 0; i < 5000 && !over; i++) {
+        world_run(w, 1);
+        ssize_t got = recv(fd, answer + used, answer_bytes - 1 - used, 0);
+        if (got > 0) used += (size_t)got;
+        over = got == 0;
+    }
+    answer[used] = '\0';
+    close(fd);
+    EXPECT(over);
+    return sscanf(answer, "HTTP/1.1 %d", &status) == 1 ? status : 0;
 }
 
 static void write_sample(struct world *w)

@@ -31,6 +31,11 @@ uint16_t world_port(const struct world *w, enum client_kind kind);
 // Runs loop and clients until `done` is true or time is over; what `done` said last.
 bool world_until(struct world *w, bool (*done)(void *ctx), void *ctx, int timeout_ms);
 void world_run(struct world *w, int ms);
+// One HTTP request over loopback while the server runs; the status, or 0. `head_rest`: header lines
+// after the first, each with its CRLF, then an empty line's CRLF and the body. The answer, head and
+// body, lies in `answer`.
+int world_ask(struct world *w, uint16_t port, const char *method, const char *path,
+              const char *head_rest, char *answer, size_t answer_bytes);
 
 // Opens, says HELLO with scene and character "" and waits for `frames` frames of its own actor.
 bool world_join(struct world *w, struct client *c, enum client_kind kind, const struct hello *hello,

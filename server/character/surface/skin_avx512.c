@@ -1,24 +1,5 @@
-#include <immintrin.h>
+#include "server/character/surface/lanes.h"
 
-enum { SKIN_WIDTH = 16 };
-typedef __m512 lanes;
-
-static inline lanes lanes_load(const float *p)
-{
-    return _mm512_loadu_ps(p);
-}
-static inline void lanes_store(float *p, lanes a)
-{
-    _mm512_storeu_ps(p, a);
-}
-static inline lanes lanes_all(float f)
-{
-    return _mm512_set1_ps(f);
-}
-static inline lanes lanes_mul(lanes a, lanes b)
-{
-    return _mm512_mul_ps(a, b);
-}
 static inline lanes lanes_fma(lanes a, lanes b, lanes c)
 {
     return _mm512_fmadd_ps(a, b, c);
@@ -37,10 +18,6 @@ static inline lanes lanes_rsqrt(lanes a)
 static inline lanes lanes_sign_of(lanes a, lanes b)
 {
     return _mm512_xor_ps(a, _mm512_and_ps(b, _mm512_set1_ps(-0.0f)));
-}
-static inline lanes lanes_where_less(lanes a, lanes b, lanes c, lanes d)
-{
-    return _mm512_mask_blend_ps(_mm512_cmp_ps_mask(a, b, _CMP_LT_OQ), d, c);
 }
 
 #include "server/character/surface/skin_lanes.h"

@@ -1,11 +1,11 @@
-// The grouped kernels, written once over a vector of SKIN_WIDTH lanes. A kernel file defines the
-// vector type `lanes` and its operations (below), then includes this file once. Lanes are
-// vertices; what all lanes of a block share, a slot's matrix elements, is broadcast from memory.
+// The grouped kernels, written once over a vector of lanes. A kernel file includes lanes.h, adds
+// the operations that machines round each in their own way, and then includes this file once. Lanes
+// are vertices; what all lanes of a block share, a slot's matrix elements, is broadcast from
+// memory.
 //
-//   lanes_load, lanes_store (unaligned floats)      lanes_all (one float in every lane)
-//   lanes_add, lanes_mul, lanes_fma (a * b + c), lanes_fms (a * b - c)
+//   lanes_fma (a * b + c), lanes_fms (a * b - c)
 //   lanes_rsqrt (full float precision for normal numbers)
-//   lanes_sign_of (a with b's sign multiplied in)   lanes_where_less (a < b ? c : d)
+//   lanes_sign_of (a with b's sign multiplied in)
 #include "server/character/surface/skin_kernel.h"
 
 struct lanes3 {
@@ -60,7 +60,7 @@ static inline struct lanes3 mirror3(struct lanes3 v, struct lanes3 column, struc
     lanes det = dot3(column, cofactors);
     lanes size = lanes_mul(dot3(column, column), dot3(cofactors, cofactors));
     lanes flat = lanes_mul(size, lanes_all(SKIN_FLAT));
-    lanes sign = lanes_where_less(flat, lanes_mul(det, det), det, lanes_all(1));
+    lanes sign = lanes_choose(lanes_above(lanes_mul(det, det), flat), det, lanes_all(1));
     return (struct lanes3){lanes_sign_of(v.x, sign), lanes_sign_of(v.y, sign),
                            lanes_sign_of(v.z, sign)};
 }
@@ -78,16 +78,17 @@ static inline void store_normal(struct surface_block *out, int place, struct lan
 {
     lanes length2 = dot3(n, n), vanished = lanes_all(SKIN_NORMAL_VANISHED);
     struct lanes3 unit = scale3(n, lanes_rsqrt(length2));
-    lanes_store(&out->normal[0][place], lanes_where_less(length2, vanished, base.x, unit.x));
-    lanes_store(&out->normal[1][place], lanes_where_less(length2, vanished, base.y, unit.y));
-    lanes_store(&out->normal[2][place], lanes_where_less(length2, vanished, base.z, unit.z));
+    lanes_mask gone = lanes_above(vanished, length2);
+    lanes_store(&out->normal[0][place], lanes_choose(gone, base.x, unit.x));
+    lanes_store(&out->normal[1][place], lanes_choose(gone, base.y, unit.y));
+    lanes_store(&out->normal[2][place], lanes_choose(gone, base.z, unit.z));
 }
 
 // One influence: matrix and cofactors are the palette's own.
 static inline void linear_single(const struct skeleton_slot *s, const struct model_rest_block *rest,
                                  struct surface_block *out)
 {
-    for (int place = 0; place < MODEL_LANES; place += SKIN_WIDTH) {
+    for (int place = 0; place < MODEL_LANES; place += LANES_WIDTH) {
         struct lanes3 x = load3(rest->position, place), n = load3(rest->normal, place);
         struct lanes3 p = add_scaled3(all3(s->col[3]), all3(s->col[2]), x.z);
         p = add_scaled3(p, all3(s->col[1]), x.y);
@@ -102,7 +103,7 @@ static inline void linear_blend(const struct skeleton_slot *palette, const uint1
                                 uint32_t count, const float *weights,
                                 const struct model_rest_block *rest, struct surface_block *out)
 {
-    for (int place = 0; place < MODEL_LANES; place += SKIN_WIDTH) {
+    for (int place = 0; place < MODEL_LANES; place += LANES_WIDTH) {
         const struct skeleton_slot *s = &palette[slots[0]];
         lanes w = lanes_load(weights + place);
         struct lanes33 l = {scale3(all3(s->col[0]), w), scale3(all3(s->col[1]), w),
@@ -164,11 +165,12 @@ static inline struct lanes4 heaviest_rotation(const struct skeleton_dual_slot *p
     for (uint32_t k = 1; k < count; k++) {
         lanes w = lanes_load(weights + k * MODEL_LANES + place);
         q = palette[slots[k]].rotation;
-        best.x = lanes_where_less(most, w, lanes_all(q[0]), best.x);
-        best.y = lanes_where_less(most, w, lanes_all(q[1]), best.y);
-        best.z = lanes_where_less(most, w, lanes_all(q[2]), best.z);
-        best.w = lanes_where_less(most, w, lanes_all(q[3]), best.w);
-        most = lanes_where_less(most, w, w, most);
+        lanes_mask heavier = lanes_above(w, most);
+        best.x = lanes_choose(heavier, lanes_all(q[0]), best.x);
+        best.y = lanes_choose(heavier, lanes_all(q[1]), best.y);
+        best.z = lanes_choose(heavier, lanes_all(q[2]), best.z);
+        best.w = lanes_choose(heavier, lanes_all(q[3]), best.w);
+        most = lanes_choose(heavier, w, most);
     }
     return best;
 }
@@ -226,7 +228,7 @@ static inline void dual_blend(const struct skeleton_dual_slot *palette, const ui
                               uint32_t count, const float *weights,
                               const struct model_rest_block *rest, struct surface_block *out)
 {
-    for (int place = 0; place < MODEL_LANES; place += SKIN_WIDTH) {
+    for (int place = 0; place < MODEL_LANES; place += LANES_WIDTH) {
         struct dual d = dual_sum(palette, slots, count, weights, place);
         struct lanes3 g = d.diagonal, m = d.mixed;
         struct lanes33 h = {{g.x, m.x, m.y}, {m.x, g.y, m.z}, {m.y, m.z, g.z}};

@@ -127,8 +127,8 @@ static void tails_swing_as_three_vrm_swings_them(void)
         printf("     skipped: no shared data (SINEW_TEST_DATA)\n");
         return;
     }
-    EXPECT(file_read("tests/bake/spring_values.json", 1 << 20, (uint8_t **)&text, &size, &fault) ==
-           ERR_OK);
+    EXPECT(file_read("tests/character/spring_values.json", 1 << 20, (uint8_t **)&text, &size,
+                     &fault) == ERR_OK);
     cJSON *values = cJSON_ParseWithLength(text, size), *entry;
     EXPECT(cJSON_GetArraySize(values) == 4);
     cJSON_ArrayForEach(entry, values) compare_with_three_vrm(entry, data);
