@@ -276,8 +276,9 @@ static void on_recalled(struct store_job *job)
         if (job->result == ERR_OK && strcmp(r->store.reply.request, e->request) == 0)
             replay(e, &r->store);
         else if (job->result == ERR_OK)
-            errand_refuse(e, 422, "idempotency-key-reused", "The key belongs to another request",
-                          "Make a new Idempotency-Key for every new request.", NULL);
+            errand_problem(e, 422, "idempotency-key-reused", "The key belongs to another request",
+                           "Make a new Idempotency-Key for every new request.", NULL);
+        errand_end(e);
     }
     free(r->store.body);
     free(r);

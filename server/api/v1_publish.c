@@ -424,7 +424,8 @@ static void bake_now(struct library_waiter *w)
     if (replaces && !model_matches(e)) return;
     if (!secret_make(secret) || library_numbers(l, e->model, &e->numbers, &e->fault) != ERR_OK) {
         if (e->fault.line[0])
-            errand_refuse(e, 422, "limit", "It cannot be served", e->fault.line, NULL);
+            errand_problem(e, 422, "limit", "It cannot be served", e->fault.line, NULL);
+        errand_end(e);
         return;
     }
     store_upload_path(l->store, "", e->folder, sizeof e->folder);
@@ -498,7 +499,8 @@ static void add_model(struct errand *e)
             errand_problem(e, 409, "name-taken", "The model is there already",
                            "PUT replaces it; restore brings a retired one back.", NULL);
         else
-            errand_refuse(e, 403, "forbidden", "The token does not allow this model", NULL, NULL);
+            errand_problem(e, 403, "forbidden", "The token does not allow this model", NULL, NULL);
+        errand_end(e);
         return;
     }
     e->model = library_model(e->api->options.library, name);
