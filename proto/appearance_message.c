@@ -156,7 +156,7 @@ enum err appearance_decode_chunk(const uint8_t *payload, size_t size_bytes,
     if (c.total_bytes > APPEARANCE_TEXTURE_BYTES_MAX) return ERR_LIMIT;
     if (c.size_bytes > c.total_bytes || c.first_byte > c.total_bytes - c.size_bytes)
         return ERR_MALFORMED;
-    if (mime < APPEARANCE_PNG || mime > APPEARANCE_KTX2) return ERR_UNSUPPORTED;
+    if (mime < APPEARANCE_PNG || mime > APPEARANCE_SHARES) return ERR_UNSUPPORTED;
     c.mime = (uint8_t)mime;
     memcpy(c.hash, hash, sizeof c.hash);
     *out = c;

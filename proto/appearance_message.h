@@ -25,7 +25,8 @@ enum appearance_mime {
     APPEARANCE_PNG = 1,
     APPEARANCE_JPEG = 2,
     APPEARANCE_WEBP = 3,
-    APPEARANCE_KTX2 = 4
+    APPEARANCE_KTX2 = 4,
+    APPEARANCE_SHARES = 5 // no picture: a root's table, one byte a source vertex, 255 is all of it
 };
 
 struct appearance_texture {

@@ -464,15 +464,16 @@ int sinew_material_at(struct sinew_client *c, uint32_t actor, uint32_t material,
 
 int sinew_texture_get(struct sinew_client *c, const uint8_t hash[16], struct sinew_texture *out)
 {
-    static const char *const mimes[] = {"application/octet-stream", "image/png", "image/jpeg",
-                                        "image/webp", "image/ktx2"};
+    static const char *const mimes[] = {
+        "application/octet-stream",  "image/png", "image/jpeg", "image/webp", "image/ktx2",
+        "application/x-sinew-shares"};
     if (!c || !hash || !out || out->struct_size < sizeof(size_t)) return SINEW_ERR_USAGE;
     net_lock_take(c->lock);
     const struct texture *x = textures_find(&c->textures, hash);
     bool found = x && x->shown;
     struct sinew_texture full = {0};
     if (found) {
-        full.mime = mimes[x->mime <= APPEARANCE_KTX2 ? x->mime : 0];
+        full.mime = mimes[x->mime <= APPEARANCE_SHARES ? x->mime : 0];
         full.bytes = x->bytes;
         full.size_bytes = x->size_bytes;
     }

@@ -39,9 +39,13 @@ struct model_node {
 };
 
 // slot matrix = model_from_node(node) * inverse_bind. Rigid parts use a slot with the identity.
+enum model_slot_flags {
+    MODEL_SLOT_APART = 1, // the first root has no such joint: it takes no share of this one
+};
 struct model_slot {
     uint32_t node;
-    uint32_t root; // several roots: which root's pose carries it; 0 with one root
+    uint16_t root; // several roots: which root's pose carries it; 0 with one root
+    uint16_t flags;
     struct mat34 inverse_bind;
 };
 

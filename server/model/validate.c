@@ -90,6 +90,8 @@ static enum err check_nodes(const struct model *m, struct fault *f)
     for (size_t i = 0; i < m->slots_count; i++) {
         if (m->slots[i].node >= m->nodes_count) return validate_bad(f, "slots", i, "no such node");
         if (m->slots[i].root > 255) return validate_bad(f, "slots", i, "no such root");
+        if (m->slots[i].flags & ~MODEL_SLOT_APART)
+            return validate_bad(f, "slots", i, "unknown flags");
         if (!validate_finite(&m->slots[i].inverse_bind, sizeof m->slots[i].inverse_bind))
             return validate_bad(f, "slots", i, "its matrix is not finite");
     }

@@ -22,27 +22,32 @@ static uint8_t mime_of(const char *mime_type)
     return 0;
 }
 
+const struct role_texture *role_texture_add(struct role_build *b, uint8_t mime,
+                                            const uint8_t *bytes, size_t size_bytes)
+{
+    uint8_t digest[32];
+    struct role_texture *list = b->textures;
+    if (mbedtls_sha256_ret(bytes, size_bytes, digest, 0) != 0) return NULL;
+    for (size_t i = 0; i < b->role->texture_count; i++)
+        if (memcmp(list[i].hash, digest, SESSION_HASH_BYTES) == 0) return &list[i];
+    struct role_texture *t = &list[b->role->texture_count++];
+    *t = (struct role_texture){.mime = mime, .bytes = bytes, .size_bytes = size_bytes};
+    memcpy(t->hash, digest, SESSION_HASH_BYTES);
+    return t;
+}
+
 // The entry of an image, hashed the first time it is used; NULL: nothing that can be sent.
-static const struct role_texture *texture_of(struct role_build *b, struct role_texture *list,
+static const struct role_texture *texture_of(struct role_build *b,
                                              const struct role_texture **of_image, int32_t image)
 {
     const struct model *m = b->role->model;
     if (image == MODEL_NONE) return NULL;
     if (of_image[image]) return of_image[image];
     const struct model_image *g = &m->images[image];
-    uint8_t mime = mime_of(model_text(m, g->mime_type)), digest[32];
+    uint8_t mime = mime_of(model_text(m, g->mime_type));
     if (!mime || g->byte_count == 0 || g->byte_count > APPEARANCE_TEXTURE_BYTES_MAX) return NULL;
-    const uint8_t *bytes = m->image_bytes + g->byte_first;
-    if (mbedtls_sha256_ret(bytes, (size_t)g->byte_count, digest, 0) != 0) return NULL;
-    struct role_texture *t = NULL;
-    for (size_t i = 0; i < b->role->texture_count && !t; i++)
-        if (memcmp(list[i].hash, digest, SESSION_HASH_BYTES) == 0) t = &list[i];
-    if (!t) {
-        t = &list[b->role->texture_count++];
-        *t = (struct role_texture){
-            .mime = mime, .bytes = bytes, .size_bytes = (size_t)g->byte_count};
-        memcpy(t->hash, digest, SESSION_HASH_BYTES);
-    }
+    const struct role_texture *t =
+        role_texture_add(b, mime, m->image_bytes + g->byte_first, (size_t)g->byte_count);
     of_image[image] = t;
     return t;
 }
@@ -54,16 +59,15 @@ static uint8_t wrap_of(uint32_t gl)
                                       : APPEARANCE_REPEAT;
 }
 
-static void fill_texture(struct role_build *b, struct role_texture *list,
-                         const struct role_texture **of_image, const struct model_texture_use *use,
-                         struct appearance_texture *out)
+static void fill_texture(struct role_build *b, const struct role_texture **of_image,
+                         const struct model_texture_use *use, struct appearance_texture *out)
 {
     const struct model *m = b->role->model;
     *out = (struct appearance_texture){.scale = {1, 1}, .strength = 1};
     if (use->texture == MODEL_NONE) return;
     const struct model_texture *texture = &m->textures[use->texture];
-    const struct role_texture *t = texture_of(b, list, of_image, texture->image);
-    if (!t) t = texture_of(b, list, of_image, texture->basisu_image);
+    const struct role_texture *t = texture_of(b, of_image, texture->image);
+    if (!t) t = texture_of(b, of_image, texture->basisu_image);
     if (!t) return;
     memcpy(out->hash, t->hash, SESSION_HASH_BYTES);
     out->size_bytes = (uint32_t)t->size_bytes;
@@ -91,9 +95,8 @@ static void copy_name(const char *name, char out[SESSION_NAME_MAX])
     out[length] = 0;
 }
 
-static void fill_material(struct role_build *b, struct role_texture *list,
-                          const struct role_texture **of_image, const struct model_material *from,
-                          struct appearance_material *out)
+static void fill_material(struct role_build *b, const struct role_texture **of_image,
+                          const struct model_material *from, struct appearance_material *out)
 {
     const struct model_texture_use *uses[APPEARANCE_USE_COUNT] = {
         [APPEARANCE_BASE_COLOR] = &from->base_color_texture,
@@ -112,7 +115,7 @@ static void fill_material(struct role_build *b, struct role_texture *list,
     memcpy(out->base_color, from->base_color, sizeof out->base_color);
     memcpy(out->emissive, from->emissive, sizeof out->emissive);
     for (int i = 0; i < APPEARANCE_USE_COUNT; i++)
-        fill_texture(b, list, of_image, uses[i], &out->textures[i]);
+        fill_texture(b, of_image, uses[i], &out->textures[i]);
 }
 
 enum err role_build_appearance(struct role_build *b)
@@ -120,16 +123,16 @@ enum err role_build_appearance(struct role_build *b)
     struct role *r = b->role;
     const struct model *m = r->model;
     size_t capacity = 64 + m->materials_count * (256 + APPEARANCE_USE_COUNT * 64);
-    struct role_texture *list = ROLE_KEEP(b, struct role_texture, m->images_count);
+    struct role_texture *list = ROLE_KEEP(b, struct role_texture, m->images_count + m->roots_count);
     const struct role_texture **of_image =
         ROLE_SCRATCH(b, const struct role_texture *, m->images_count);
     struct appearance_material *materials =
         ROLE_SCRATCH(b, struct appearance_material, m->materials_count);
     uint8_t *bytes = ROLE_KEEP(b, uint8_t, capacity);
     if (!list || !of_image || !materials || !bytes) return role_no_memory(b);
-    r->textures = list;
+    r->textures = b->textures = list;
     for (size_t i = 0; i < m->materials_count; i++)
-        fill_material(b, list, of_image, &m->materials[i], &materials[i]);
+        fill_material(b, of_image, &m->materials[i], &materials[i]);
     struct wire_writer w = wire_write(bytes, capacity);
     enum err e =
         appearance_message_encode(&w, 0, r->version, materials, (uint32_t)m->materials_count);

@@ -79,6 +79,20 @@ static bool add_roots_and_actions(cJSON *roots, cJSON *actions, const struct mod
     return fine;
 }
 
+static bool add_tables(cJSON *json, const struct role_build *b)
+{
+    if (!b->tables[0]) return true;
+    cJSON *list = cJSON_AddArrayToObject(json, "root_tables");
+    bool fine = list != NULL;
+    for (size_t r = 0; fine && r < b->role->model->roots_count; r++) {
+        char hex[2 * SESSION_HASH_BYTES + 1] = "";
+        for (size_t i = 0; b->tables[r] && i < SESSION_HASH_BYTES; i++)
+            (void)snprintf(hex + 2 * i, 3, "%02x", b->tables[r]->hash[i]);
+        fine = cJSON_AddItemToArray(list, cJSON_CreateString(hex));
+    }
+    return fine;
+}
+
 enum err role_build_catalogue(struct role_build *b)
 {
     const struct model *m = b->role->model;
@@ -93,8 +107,8 @@ enum err role_build_catalogue(struct role_build *b)
                 cJSON_AddArrayToObject(json, "parameters") &&
                 add_roots_and_actions(cJSON_AddArrayToObject(json, "roots"),
                                       cJSON_AddArrayToObject(json, "actions"), m) &&
-                add_clips(clips, seconds, m, names) && add_joints(joints, m, names) &&
-                add_shapes(shapes, m, names);
+                add_tables(json, b) && add_clips(clips, seconds, m, names) &&
+                add_joints(joints, m, names) && add_shapes(shapes, m, names);
     char *text = fine ? cJSON_PrintUnformatted(json) : NULL;
     cJSON_Delete(json);
     char *kept = text ? pool_copy_text(&b->role->own->pool, text, strlen(text)) : NULL;

@@ -261,6 +261,8 @@ static void all_roots_in_one_pose_are_plain_skinning(void)
     for (int kind = 0; kind < 2; kind++) {
         double worst = 0;
         random_pose(plain.model, plain.pose);
+        for (size_t c = 0; c < plain.model->channels_count; c++) // blendshapes lie under the skin
+            plain.pose.weights[c] = r.stand.pose.weights[c] = c % 5 == 0 ? 0.4F : 0;
         for (int k = 0; k < 2; k++)
             pose_copy(plain.model, plain.pose, r.roots.poses[k]);
         stand_evaluate(&plain, kind ? MODEL_DQ : MODEL_LBS, simd_best());
@@ -352,6 +354,144 @@ static void a_root_without_gain_is_the_first(void)
     EXPECT(worst <= 1e-6 * diagonal(plain.positions, vertices));
     close_rooted(&r);
     stand_close(&plain);
+}
+
+// Dual quaternions: what a root's weight leaves is where the first root's motion alone would carry
+// the vertex, not a blend of the two motions.
+static void a_root_between_is_skinned_apart(void)
+{
+    struct rooted r;
+    struct stand plain;
+    enum { ROOTS = 3 };
+    static const double gains[ROOTS] = {1, 0.3, 0.85};
+    EXPECT(open_rooted(&r, mira,
+                       "[{\"name\": \"legs\", \"joint\": \"hips\", \"weights\": {\"joints\": "
+                       "{\"hips\": 1}}}, {\"name\": \"torso\", \"joint\": \"spine\", \"weights\": "
+                       "{\"joints\": {\"spine\": 1}}, \"border_m\": 0.22}, {\"name\": \"head\", "
+                       "\"joint\": \"head\", \"weights\": {\"joints\": {\"head\": 1}}, "
+                       "\"border_m\": 0.1}]"));
+    EXPECT(stand_open(&plain, mira));
+    const struct model *m = r.stand.model;
+    size_t vertices = model_vertex_count(m);
+    double *sum = calloc(vertices * 3, sizeof *sum), *share = calloc(vertices, sizeof *share);
+    for (size_t k = 0; k < ROOTS; k++) {
+        random_pose(m, r.roots.poses[k]);
+        r.roots.gains[k] = gains[k];
+    }
+    for (size_t k = 0; k < ROOTS; k++) {
+        for (size_t v = 0; v < vertices; v++) {
+            share[v] = gains[k] * (double)m->root_weights[k * vertices + v];
+            for (size_t j = 1; k == 0 && j < ROOTS; j++)
+                share[v] += (1 - gains[j]) * (double)m->root_weights[j * vertices + v];
+        }
+        add_dual(&plain, &r.roots.poses[k], share, sum);
+    }
+    evaluate(&r, MODEL_DQ);
+    double worst = 0, size = diagonal(r.stand.positions, vertices);
+    for (size_t i = 0; i < 3 * vertices; i++)
+        worst = fmax(worst, fabs((double)r.stand.positions[i] - sum[i]) / size);
+    printf("     DQ with weights 0.3 and 0.85: %.2g of the diagonal\n", worst);
+    EXPECT(worst <= 1e-6);
+    free(sum);
+    free(share);
+    close_rooted(&r);
+    stand_close(&plain);
+}
+
+// ---- trees of their own -------------------------------------------------------------------
+
+static void put_forest(void)
+{
+    size_t size;
+    char *gltf = sample_gltf(&size), *at = strstr(gltf, "\"nodes\":[0,2]");
+    EXPECT(at != NULL);
+    memcpy(at, "\"nodes\":[0,1]", 13); // the bar's mesh stays, under the second tree
+    at = strstr(gltf, "\"children\":[1]}");
+    EXPECT(at != NULL);
+    memcpy(at, "\"extras\":{}   }", 15);
+    at = strstr(gltf, "{\"name\":\"upper\",\"translation\":[0,1.5,0]}");
+    EXPECT(at != NULL);
+    char *text = malloc(size + 64);
+    size_t head = (size_t)(at - gltf) + strlen("{\"name\":\"upper\"");
+    (void)snprintf(text, size + 64, "%.*s,\"children\":[2]%s", (int)head, gltf, gltf + head);
+    put("forest.gltf", text, strlen(text));
+    free(text);
+    free(gltf);
+}
+
+// Each half a share of every vertex: a root that has one of its two joints carries it by that one,
+// and a vertex without any rides its joint, which comes to the same here.
+static void a_root_carries_by_the_joints_it_has(void)
+{
+    static const char half[] = "[[0,0.5],[1,0.5],[2,0.5],[3,0.5],[4,0.5],[5,0.5],[6,0.5],[7,0.5]]";
+    static const char rig[] =
+        "{\"sinew_rig\": 1, \"source\": \"forest.gltf\", \"roots\": ["
+        "{\"name\": \"a\", \"joint\": \"lower\", \"weights\": {\"file\": \"half.json\"}}, "
+        "{\"name\": \"b\", \"joint\": \"upper\", \"weights\": {\"file\": \"half.json\"}}]}";
+    struct rooted r = {0};
+    char path[256];
+    put_forest();
+    put("half.json", half, sizeof half - 1);
+    put("forest.rig.json", rig, sizeof rig - 1);
+    (void)snprintf(path, sizeof path, "%s/forest.rig.json", folder);
+    EXPECT(stand_open(&r.stand, path));
+    const struct model *m = r.stand.model;
+    EXPECT(m->roots_count == 2);
+    EXPECT(arena_create(&r.arena, roots_pose_bytes(m) + 64));
+    r.roots = roots_pose_take(m, &r.arena);
+    double worst = 0;
+    for (int turn = 0; turn < 4; turn++) {
+        struct xform carry[2], *nodes = malloc(m->nodes_count * sizeof *nodes);
+        for (uint32_t k = 0; k < 2; k++) {
+            random_pose(m, r.roots.poses[k]);
+            skeleton_model_from_nodes(m, r.roots.poses[k].locals, nodes);
+            for (size_t i = 0; i < m->slots_count; i++) {
+                if (m->slots[i].node != m->roots[k].node) continue;
+                struct xform bind = xform_from_mat34(&m->slots[i].inverse_bind);
+                carry[k] = xform_mul(&nodes[m->slots[i].node], &bind);
+            }
+        }
+        free(nodes);
+        r.roots.gains[1] = turn & 2 ? 0.25 : 1; // the first root lacks b's joint: no share of it
+        evaluate(&r, turn & 1 ? MODEL_DQ : MODEL_LBS);
+        for (size_t v = 0; v < 8; v++) {
+            uint32_t lane = m->vertex_lanes[v], place = lane % MODEL_LANES;
+            double x[3], y[2][3];
+            for (int k = 0; k < 3; k++)
+                x[k] = (double)m->rest[lane / MODEL_LANES].position[k][place];
+            xform_point(&carry[0], x, y[0]);
+            xform_point(&carry[1], x, y[1]);
+            for (int k = 0; k < 3; k++)
+                worst = fmax(worst, fabs((double)r.stand.positions[3 * v + (size_t)k] -
+                                         (y[0][k] + y[1][k]) / 2));
+        }
+    }
+    printf("     disjoint trees: %.2g\n", worst);
+    EXPECT(worst <= 1e-6);
+    close_rooted(&r);
+}
+
+// The file's own two trees: no root has the other's joints, so a weight hands nothing over.
+static void a_files_own_trees_keep_their_joints(void)
+{
+    struct rooted r = {0};
+    char path[256];
+    float before[24];
+    put_forest();
+    (void)snprintf(path, sizeof path, "%s/forest.gltf", folder);
+    EXPECT(stand_open(&r.stand, path));
+    const struct model *m = r.stand.model;
+    EXPECT(m->roots_count == 2 && model_vertex_count(m) == 8);
+    EXPECT(arena_create(&r.arena, roots_pose_bytes(m) + 64));
+    r.roots = roots_pose_take(m, &r.arena);
+    random_pose(m, r.roots.poses[0]);
+    random_pose(m, r.roots.poses[1]);
+    evaluate(&r, MODEL_LBS);
+    memcpy(before, r.stand.positions, sizeof before);
+    r.roots.gains[1] = 0.5;
+    evaluate(&r, MODEL_LBS);
+    EXPECT(memcmp(before, r.stand.positions, sizeof before) == 0);
+    close_rooted(&r);
 }
 
 static void turn_root(struct rooted *r, int root, double angle)
@@ -561,6 +701,9 @@ int main(void)
     RUN(all_roots_in_one_pose_are_plain_skinning);
     RUN(correctives_lie_on_the_mix);
     RUN(a_root_without_gain_is_the_first);
+    RUN(a_root_between_is_skinned_apart);
+    RUN(a_root_carries_by_the_joints_it_has);
+    RUN(a_files_own_trees_keep_their_joints);
     RUN(a_waist_that_turns_stays_whole);
     RUN(a_weight_eases);
     RUN(wrong_tables_are_refused_by_path);

@@ -18,6 +18,7 @@ const characters = [
   // Without its rig file: what swings shows another surface in every frame, and two sessions are compared.
   { name: 'mira', file: join(root, 'tests/assets/characters/mira.glb'), clip: 'Walk' },
 ];
+const rooted = { name: 'mira_roots', file: join(root, 'tests/assets/characters/mira.rig.json') };
 const PATIENCE_MS = 90000; // software rendering on a busy machine
 
 // ---- the server ----
@@ -25,7 +26,7 @@ const PATIENCE_MS = 90000; // software rendering on a busy machine
 class Server {
   ports = { http: 0, tls: 0 };
   async start() {
-    const models = characters.flatMap((c) => ['--model', `${c.name}=${c.file}`]);
+    const models = [...characters, rooted].flatMap((c) => ['--model', `${c.name}=${c.file}`]);
     this.process = spawn(sinewd, ['serve', '--data', join(folder, 'data'), '--http', `127.0.0.1:${this.ports.http}`,
       '--tls', `127.0.0.1:${this.ports.tls}`, '--drain', '1', ...models], { stdio: ['ignore', 'pipe', 'ignore'] });
     let text = '';
@@ -84,13 +85,13 @@ const allDrawn = (page, count) => waitFor('every character is drawn', async () =
   return frames.length === count && frames.every((n) => n > 0);
 });
 
-/** Distinct colours, five bits a channel, of an 8-bit RGB(A) PNG inside a box of it. */
-function coloursOf(png, box) {
+/** Calls `look` with the colour of every pixel of an 8-bit RGB(A) PNG inside a box of it. */
+function pixelsOf(png, box, look) {
   const width = png.readUInt32BE(16), channels = png[25] === 6 ? 4 : 3, parts = [];
   for (let at = 8; at < png.length; at += 12 + png.readUInt32BE(at)) {
     if (png.toString('latin1', at + 4, at + 8) === 'IDAT') parts.push(png.subarray(at + 8, at + 8 + png.readUInt32BE(at)));
   }
-  const raw = inflateSync(Buffer.concat(parts)), stride = width * channels, colours = new Set();
+  const raw = inflateSync(Buffer.concat(parts)), stride = width * channels;
   let above = new Uint8Array(stride);
   for (let y = 0; y < box.y + box.height; y++) {
     const filter = raw[y * (stride + 1)], line = Uint8Array.from(raw.subarray(y * (stride + 1) + 1, (y + 1) * (stride + 1)));
@@ -101,11 +102,22 @@ function coloursOf(png, box) {
     }
     for (let x = box.x; y >= box.y && x < box.x + box.width; x++) {
       const at = x * channels;
-      colours.add((line[at] >> 3) << 10 | (line[at + 1] >> 3) << 5 | line[at + 2] >> 3);
+      look(line[at], line[at + 1], line[at + 2]);
     }
     above = line;
   }
+}
+
+/** Distinct colours, five bits a channel. */
+function coloursOf(png, box) {
+  const colours = new Set();
+  pixelsOf(png, box, (r, g, b) => colours.add((r >> 3) << 10 | (g >> 3) << 5 | b >> 3));
   return colours.size;
+}
+function countOf(png, box, wanted) {
+  let count = 0;
+  pixelsOf(png, box, (r, g, b) => { count += wanted(r, g, b); });
+  return count;
 }
 
 async function picture(page, name) {
@@ -256,6 +268,30 @@ const cases = {
     assert.equal(await page.getAttribute('#sheet', 'aria-expanded'), 'false');
     await page.waitForTimeout(2500);
     await picture(page, 'phone-down');
+    assert.deepEqual(complaints, []);
+    await context.close();
+  },
+
+  async 'what a root moves is shown on the surface, and its strip moves it'(browser) {
+    const { page, complaints, context } = await openPage(browser, `${server.page}?character=mira_roots`);
+    await allDrawn(page, 1);
+    const strips = page.locator('#mixer .strip');
+    assert.equal(await strips.count(), 2);
+    const shown = { x: 330, y: 80, width: 300, height: 480 };
+    await strips.nth(1).locator('input[type=checkbox]').focus();
+    await page.keyboard.press('Space'); // by keyboard, as by mouse
+    const yellow = (r, g, b) => r > 90 && g > 70 && r - b > 50 && g - b > 30;
+    const blue = (r, g, b) => b - r > 25 && b - g > 15;
+    await waitFor('legs stay blue, the torso turns yellow', async () => {
+      const png = await picture(page, 'roots-table');
+      return countOf(png, shown, yellow) > 500 && countOf(png, shown, blue) > 500;
+    });
+    await strips.nth(0).locator('input[type=checkbox]').check();
+    assert.equal(await strips.nth(1).locator('input[type=checkbox]').isChecked(), false);
+    await strips.nth(0).locator('input[type=checkbox]').uncheck();
+    await strips.nth(1).locator('select').selectOption('Wave');
+    await page.waitForTimeout(1200);
+    await picture(page, 'roots-wave');
     assert.deepEqual(complaints, []);
     await context.close();
   },

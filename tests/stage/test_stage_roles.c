@@ -1,4 +1,5 @@
 #include "proto/appearance_message.h"
+#include "server/model/container.h"
 #include "server/model/validate.h"
 #include "tests/stage/play.h"
 #include "tests/testing.h"
@@ -158,6 +159,59 @@ static void the_catalogue_lists_what_inputs_may_name(void)
     role_unref(r);
 }
 
+// A model with two roots, written here: half and half, but for the last vertex.
+static void tables_of_roots_are_files(void)
+{
+    struct role *plain = build(PLAY_SAMPLE, "sample");
+    struct model m = *plain->model;
+    size_t vertices = model_vertex_count(&m);
+    struct model_root roots[2] = {{.name = m.nodes[0].name, .ride = MODEL_NONE, .turn_limit = 4},
+                                  {.name = m.nodes[1].name, .ride = MODEL_NONE, .turn_limit = 4}};
+    float *shares = malloc(2 * vertices * sizeof *shares);
+    uint8_t *owners = calloc(m.nodes_count, 1);
+    for (size_t i = 0; i < 2 * vertices; i++)
+        shares[i] = 0.5F;
+    shares[vertices - 1] = 0;
+    shares[2 * vertices - 1] = 1;
+    m.roots = roots;
+    m.roots_count = 2;
+    m.node_roots = owners;
+    m.node_roots_count = m.nodes_count;
+    m.root_weights = shares;
+    m.root_weights_count = 2 * vertices;
+    struct fault fault = {0};
+    struct model_file *file = NULL;
+    struct role_options options = {.name = "two", .number = 1, .version = 1, .level = simd_best()};
+    struct role *r = NULL;
+    size_t size = container_size(&m);
+    uint8_t *bytes = calloc(1, size);
+    container_write(&m, bytes);
+    EXPECT(model_file_from_bytes(bytes, size, &file, &fault) == ERR_OK);
+    free(bytes);
+    EXPECT(role_build(file, &options, &r, &fault) == ERR_OK);
+    if (fault.code) printf("  %s\n", fault.line);
+    char text[2048] = {0}, *at;
+    memcpy(text, r->catalogue_json, r->catalogue_bytes);
+    at = strstr(text, "\"root_tables\":[\"");
+    EXPECT(at != NULL && r->texture_count >= 2);
+    for (int k = 0; k < 2; k++) {
+        uint8_t hash[SESSION_HASH_BYTES];
+        const char *hex = at + strlen("\"root_tables\":[\"") + (size_t)k * (2 * sizeof hash + 3);
+        for (size_t i = 0; i < sizeof hash; i++) {
+            char two[3] = {hex[2 * i], hex[2 * i + 1], 0};
+            hash[i] = (uint8_t)strtoul(two, NULL, 16);
+        }
+        const struct role_texture *t = role_texture_find(r, hash);
+        EXPECT(t && t->mime == APPEARANCE_SHARES && t->size_bytes == vertices);
+        EXPECT(t && t->bytes[0] == 128 && t->bytes[vertices - 1] == (k ? 255 : 0));
+    }
+    role_unref(r);
+    model_file_unref(file);
+    role_unref(plain);
+    free(shares);
+    free(owners);
+}
+
 static void the_cast_keeps_names_and_takes_only_newer_versions(void)
 {
     struct cast cast = {0};
@@ -200,6 +254,7 @@ int main(void)
     RUN(damaged_detail_tables_are_refused);
     RUN(appearance_names_the_textures_that_can_be_asked_for);
     RUN(the_catalogue_lists_what_inputs_may_name);
+    RUN(tables_of_roots_are_files);
     RUN(the_cast_keeps_names_and_takes_only_newer_versions);
     play_forget_models();
     TESTING_MAIN_END;

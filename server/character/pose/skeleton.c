@@ -70,18 +70,34 @@ struct xform skeleton_model_from_node(const struct model *m, const struct trs *l
     return out;
 }
 
+static inline size_t root_of(const struct skeleton_roots *roots, const struct model_slot *s)
+{
+    return roots->root_count > 1 ? s->root : 0;
+}
+
+static inline double gain_of(const struct skeleton_roots *roots, const struct model_slot *s)
+{
+    size_t root = root_of(roots, s);
+    return root == 0 || !roots->gains || (s->flags & MODEL_SLOT_APART) ? 1 : roots->gains[root];
+}
+
 static inline void slot_matrix(const struct model *m, const struct skeleton_roots *roots,
-                               size_t slot, struct xform *out)
+                               size_t slot, size_t root, struct xform *out)
 {
     struct xform node_from_base;
     const struct model_slot *s = &m->slots[slot];
-    size_t root = roots->root_count > 1 ? s->root : 0;
     convert(&s->inverse_bind, &node_from_base);
     multiply(&roots->model_from_node[root * m->nodes_count + s->node], &node_from_base, out);
-    double gain = roots->gains ? roots->gains[root] : 1;
-    if (root == 0 || gain == 1) return;
+}
+
+static inline void blended_matrix(const struct model *m, const struct skeleton_roots *roots,
+                                  size_t slot, struct xform *out)
+{
+    double gain = gain_of(roots, &m->slots[slot]);
+    slot_matrix(m, roots, slot, root_of(roots, &m->slots[slot]), out);
+    if (gain == 1) return;
     struct xform first;
-    multiply(&roots->model_from_node[s->node], &node_from_base, &first);
+    slot_matrix(m, roots, slot, 0, &first);
     for (int c = 0; c < 4; c++)
         for (int r = 0; r < 3; r++)
             out->col[c][r] = gain * out->col[c][r] + (1 - gain) * first.col[c][r];
@@ -99,13 +115,15 @@ static bool mirrors(const struct xform *s, double det)
 void skeleton_palette(const struct model *m, const struct xform *model_from_node,
                       struct skeleton_slot *palette)
 {
-    skeleton_palette_roots(m, &(struct skeleton_roots){model_from_node, 1, NULL}, palette);
+    skeleton_palette_roots(
+        m, &(struct skeleton_roots){.model_from_node = model_from_node, .root_count = 1}, palette);
 }
 
 void skeleton_dual_palette(const struct model *m, const struct xform *model_from_node,
                            struct skeleton_dual_slot *palette)
 {
-    skeleton_dual_palette_roots(m, &(struct skeleton_roots){model_from_node, 1, NULL}, palette);
+    skeleton_dual_palette_roots(
+        m, &(struct skeleton_roots){.model_from_node = model_from_node, .root_count = 1}, palette);
 }
 
 void skeleton_palette_roots(const struct model *m, const struct skeleton_roots *roots,
@@ -113,7 +131,7 @@ void skeleton_palette_roots(const struct model *m, const struct skeleton_roots *
 {
     for (size_t i = 0; i < m->slots_count; i++) {
         struct xform s;
-        slot_matrix(m, roots, i, &s);
+        blended_matrix(m, roots, i, &s);
         struct skeleton_slot *out = &palette[i];
         double cofactor[3][3];
         vector_cross(s.col[1], s.col[2], cofactor[0]);
@@ -134,24 +152,43 @@ void skeleton_palette_roots(const struct model *m, const struct skeleton_roots *
     }
 }
 
+static void dual_of(const struct xform *s, struct skeleton_dual_slot *out)
+{
+    double q[4], h[6];
+    const double *t = s->col[3];
+    polar_decompose(s, q, h);
+    *out = (struct skeleton_dual_slot){
+        .dual = {(float)(0.5 * (t[0] * q[3] + t[1] * q[2] - t[2] * q[1])),
+                 (float)(0.5 * (t[1] * q[3] + t[2] * q[0] - t[0] * q[2])),
+                 (float)(0.5 * (t[2] * q[3] + t[0] * q[1] - t[1] * q[0])),
+                 (float)(-0.5 * (t[0] * q[0] + t[1] * q[1] + t[2] * q[2]))},
+        .gain = 1};
+    for (int k = 0; k < 4; k++)
+        out->rotation[k] = (float)q[k];
+    for (int k = 0; k < 6; k++)
+        out->stretch[k] = (float)h[k];
+}
+
+size_t skeleton_dual_count(const struct model *m)
+{
+    return m->slots_count * (m->roots_count > 1 ? 2 : 1);
+}
+
 void skeleton_dual_palette_roots(const struct model *m, const struct skeleton_roots *roots,
                                  struct skeleton_dual_slot *palette)
 {
     for (size_t i = 0; i < m->slots_count; i++) {
+        const struct model_slot *slot = &m->slots[i];
+        size_t root = root_of(roots, slot);
         struct xform s;
-        slot_matrix(m, roots, i, &s);
-        double q[4], h[6];
-        const double *t = s.col[3];
-        polar_decompose(&s, q, h);
-        struct skeleton_dual_slot out = {
-            .dual = {(float)(0.5 * (t[0] * q[3] + t[1] * q[2] - t[2] * q[1])),
-                     (float)(0.5 * (t[1] * q[3] + t[2] * q[0] - t[0] * q[2])),
-                     (float)(0.5 * (t[2] * q[3] + t[0] * q[1] - t[1] * q[0])),
-                     (float)(-0.5 * (t[0] * q[0] + t[1] * q[1] + t[2] * q[2]))}};
-        for (int k = 0; k < 4; k++)
-            out.rotation[k] = (float)q[k];
-        for (int k = 0; k < 6; k++)
-            out.stretch[k] = (float)h[k];
-        palette[i] = out;
+        if (roots->apart)
+            slot_matrix(m, roots, i, root, &s);
+        else
+            blended_matrix(m, roots, i, &s);
+        dual_of(&s, &palette[i]);
+        if (!roots->apart || !roots->gains || roots->gains[root] == 1 || root == 0) continue;
+        palette[i].gain = (float)roots->gains[root];
+        if (!(slot->flags & MODEL_SLOT_APART)) slot_matrix(m, roots, i, 0, &s);
+        dual_of(&s, &palette[m->slots_count + i]);
     }
 }

@@ -28,23 +28,27 @@ struct skeleton_dual_slot { // dual quaternion: S = R H + t, H symmetric, R a pr
     _Alignas(64) float rotation[4]; // R, x y z w
     float dual[4];                  // (t, 0) * R / 2
     float stretch[6];               // H: xx yy zz xy xz yz
-    float unused[2];
+    float gain; // of its weight; the rest takes the slot `slots_count` further on, the first root's
+    float unused;
 };
 
 // Several roots: model_from_node is [root][node], and `gains` [root] says how much of each root's
-// slots is its own, the rest being the first root's; NULL: all of it.
+// slots is its own, the rest being the first root's; NULL: all of it. A joint that the first root
+// lacks keeps all. Matrices blend; dual quaternions do not, and get a second half instead.
 struct skeleton_roots {
     const struct xform *model_from_node;
     size_t root_count; // 1: slots of every root take the one pose
     const double *gains;
+    bool apart; // dual: every root skins by itself, see skin_apart; else its matrices are blended
 };
 
-// slots_count of each.
+// slots_count matrices; dual: skeleton_dual_count.
 void skeleton_palette_roots(const struct model *m, const struct skeleton_roots *roots,
                             struct skeleton_slot *palette);
 void skeleton_dual_palette_roots(const struct model *m, const struct skeleton_roots *roots,
                                  struct skeleton_dual_slot *palette);
-// The same with one pose for all roots.
+size_t skeleton_dual_count(const struct model *m); // twice slots_count with several roots
+// The same with one pose for all roots; slots_count of each.
 void skeleton_palette(const struct model *m, const struct xform *model_from_node,
                       struct skeleton_slot *palette);
 void skeleton_dual_palette(const struct model *m, const struct xform *model_from_node,

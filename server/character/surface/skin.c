@@ -85,8 +85,9 @@ static void turn_column(const double q[4], const double v[3], double out[3])
 
 // One root's blend over its influences of a lane; false when it has none there.
 struct dual_blend {
-    double weight, rotation[4], dual[4], stretch[6];
+    double weight, gain, rotation[4], dual[4], stretch[6];
 };
+// `palette` may be the second half: what the first root makes of the same influences.
 static bool blend_root(const struct model *m, const struct skeleton_dual_slot *palette,
                        uint32_t lane, uint32_t root, struct dual_blend *out)
 {
@@ -103,6 +104,7 @@ static bool blend_root(const struct model *m, const struct skeleton_dual_slot *p
     }
     if (!(most > 0)) return false;
     const float *align = palette[slots[heaviest]].rotation;
+    out->gain = (double)palette[slots[heaviest]].gain; // a root's slots have one
     for (uint32_t k = 0; k < block->influence_count; k++) {
         const struct skeleton_dual_slot *s = &palette[slots[k]];
         double w = lane_weight(m, block, k, place), cosine = 0;
@@ -139,6 +141,24 @@ static void blend_linear(const struct dual_blend *d, double linear[3][3])
         turn_column(d->rotation, columns[c], linear[c]);
 }
 
+// Adds `share` of where one blend carries x.
+static void add_blend(const struct dual_blend *d, double share, const double x[3],
+                      double position[3], double linear[3][3])
+{
+    double l[3][3], t[3], w = share * d->weight;
+    const double *q = d->rotation, *e = d->dual; // t = 2 (vector part of dual * conj(rotation))
+    blend_linear(d, l);
+    for (int r = 0; r < 3; r++) {
+        int a = (r + 1) % 3, b = (r + 2) % 3;
+        t[r] = 2 * (e[r] * q[3] - e[3] * q[r] - (e[a] * q[b] - e[b] * q[a]));
+    }
+    for (int r = 0; r < 3; r++) {
+        position[r] += w * (l[0][r] * x[0] + l[1][r] * x[1] + l[2][r] * x[2] + t[r]);
+        for (int c = 0; c < 3; c++)
+            linear[c][r] += w * l[c][r];
+    }
+}
+
 void skin_dual_point(const struct model *m, const struct skeleton_dual_slot *palette, uint32_t lane,
                      const double x[3], double position[3], double linear[3][3])
 {
@@ -147,20 +167,11 @@ void skin_dual_point(const struct model *m, const struct skeleton_dual_slot *pal
     memset(linear, 0, sizeof(double[3][3]));
     memset(position, 0, sizeof(double[3]));
     for (uint32_t root = 0; root < root_count; root++) {
-        struct dual_blend d;
-        double l[3][3], t[3];
-        if (!blend_root(m, palette, lane, root, &d)) continue;
-        blend_linear(&d, l);
-        const double *q = d.rotation, *e = d.dual; // t = 2 (vector part of dual * conj(rotation))
-        for (int r = 0; r < 3; r++) {
-            int a = (r + 1) % 3, b = (r + 2) % 3;
-            t[r] = 2 * (e[r] * q[3] - e[3] * q[r] - (e[a] * q[b] - e[b] * q[a]));
-        }
-        for (int r = 0; r < 3; r++) {
-            position[r] += d.weight * (l[0][r] * x[0] + l[1][r] * x[1] + l[2][r] * x[2] + t[r]);
-            for (int c = 0; c < 3; c++)
-                linear[c][r] += d.weight * l[c][r];
-        }
+        struct dual_blend own, first;
+        if (!blend_root(m, palette, lane, root, &own)) continue;
+        add_blend(&own, own.gain, x, position, linear);
+        if (own.gain < 1 && blend_root(m, palette + m->slots_count, lane, root, &first))
+            add_blend(&first, 1 - own.gain, x, position, linear);
     }
 }
 

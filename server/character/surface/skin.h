@@ -21,7 +21,7 @@ struct skin_job {
     enum simd_level level;                         // simd_best(), asked once at start
     enum model_skinning skinning;                  // which of the two palettes is read
     const struct skeleton_slot *palette;           // slots_count; LBS
-    const struct skeleton_dual_slot *dual_palette; // slots_count; DQ
+    const struct skeleton_dual_slot *dual_palette; // skeleton_dual_count; DQ
     size_t block_first, block_count;               // range of the model's blocks; may be empty
     const struct model_rest_block *rest;           // of block_first: model->rest + block_first,
                                                    // or the face's copy of these blocks
@@ -31,7 +31,8 @@ struct skin_job {
 void skin_run(const struct skin_job *job);
 
 // Several roots under dual quaternions do not fold: each root carries the vertex by itself, and the
-// places are mixed by the roots' shares; L is the mix of theirs. One lane at a time.
+// places are mixed by the roots' shares; L is the mix of theirs. What a root's gain leaves is
+// carried by the first root's pose of the same joints. One lane at a time.
 bool skin_is_apart(const struct skin_job *job);
 void skin_apart(const struct skin_job *job);
 

@@ -13,7 +13,8 @@ size_t surface_bytes(const struct model *m, const struct face_map *map,
 {
     return (correct ? correct_bytes(m, correct) : 0) + face_bytes(map) +
            padded(m->nodes_count * roots_count(m) * sizeof(struct xform)) +
-           m->slots_count * (sizeof(struct skeleton_slot) + sizeof(struct skeleton_dual_slot));
+           m->slots_count * sizeof(struct skeleton_slot) +
+           skeleton_dual_count(m) * sizeof(struct skeleton_dual_slot);
 }
 
 static void begin_correct(struct surface_frame *f, struct arena *scratch)
@@ -36,7 +37,8 @@ struct surface_frame surface_begin(const struct surface_job *job, struct arena *
     const struct model *m = job->model;
     CHECK(job->tangents_out == NULL || m->tangents_count == m->blocks_count);
     struct skeleton_roots roots = {.root_count = job->roots ? roots_count(m) : 1,
-                                   .gains = job->roots ? job->roots->gains : NULL};
+                                   .gains = job->roots ? job->roots->gains : NULL,
+                                   .apart = job->skinning == MODEL_DQ};
     struct xform *model_from_node =
         ARENA_ARRAY(scratch, struct xform, m->nodes_count * roots.root_count);
     struct surface_frame f = {.job = *job, .model_from_node = model_from_node};
@@ -47,7 +49,7 @@ struct surface_frame surface_begin(const struct surface_job *job, struct arena *
         skeleton_model_from_nodes(m, job->pose.locals, model_from_node);
     if (job->skinning == MODEL_DQ || (job->correct && m->dual_lanes_count > 0)) {
         struct skeleton_dual_slot *palette =
-            ARENA_ARRAY(scratch, struct skeleton_dual_slot, m->slots_count);
+            ARENA_ARRAY(scratch, struct skeleton_dual_slot, skeleton_dual_count(m));
         skeleton_dual_palette_roots(m, &roots, palette);
         f.dual_palette = palette;
     }

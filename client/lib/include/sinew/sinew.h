@@ -305,7 +305,8 @@ SINEW_API int sinew_material_at(struct sinew_client *client, uint32_t actor, uin
 
 struct sinew_texture {
     size_t struct_size;
-    const char *mime;     /* "image/png", "image/jpeg", "image/webp", "image/ktx2" */
+    const char *mime;     /* "image/png", "image/jpeg", "image/webp", "image/ktx2";
+                           * of a root's table "application/x-sinew-shares" */
     const uint8_t *bytes; /* the file as it is */
     size_t size_bytes;
 };

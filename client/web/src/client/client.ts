@@ -217,6 +217,11 @@ export class SinewClient extends Emitter<ClientEvents> {
   /** Gives a frame's arrays back to the decoder, so that streaming allocates next to nothing. */
   recycle(frame: SurfaceFrame): void { this.decoder.recycle(frame); }
   inspect(actor = this.actor): Promise<Inspection | null> { return this.decoder.inspect(actor); }
+  /** Asks for files by hash: each comes as `texture`, once. */
+  want(hashes: string[]): void {
+    this.textures.wantFiles(hashes);
+  }
+
   wantTextures(materials: Material[]): void {
     if (this.options.textures !== false) this.textures.want(materials);
   }

@@ -19,11 +19,15 @@ export class Textures {
               private readonly has: (hash: string) => boolean) {}
 
   want(materials: Material[]): void {
+    this.wantFiles(materials.flatMap((m) => m.textures).flatMap((use) => use ? [use.hash] : []));
+  }
+
+  wantFiles(hashes: string[]): void {
     const missing: string[] = [];
-    for (const use of materials.flatMap((m) => m.textures)) {
-      if (!use || this.has(use.hash) || this.done.has(use.hash) || this.asked.has(use.hash)) continue;
-      this.asked.add(use.hash);
-      missing.push(use.hash);
+    for (const hash of hashes) {
+      if (this.has(hash) || this.done.has(hash) || this.asked.has(hash)) continue;
+      this.asked.add(hash);
+      missing.push(hash);
     }
     for (let i = 0; i < missing.length; i += WANT_MAX) this.ask(missing.slice(i, i + WANT_MAX).map(bytesOf));
   }

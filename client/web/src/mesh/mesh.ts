@@ -9,7 +9,7 @@ import type { TextureStore } from './textures.js';
 // buffers in turn, so that the graphics card never waits for those it still draws from.
 
 interface Uploads { position: THREE.BufferAttribute; normal: THREE.BufferAttribute; frame: SurfaceFrame | null; }
-interface Detail { geometries: { topology: number; geometry: THREE.BufferGeometry; materials: number[] }[]; uploads: [Uploads, Uploads]; turn: number; }
+interface Detail { color: THREE.BufferAttribute | null; geometries: { topology: number; geometry: THREE.BufferGeometry; materials: number[] }[]; uploads: [Uploads, Uploads]; turn: number; }
 
 export class SinewMesh extends THREE.Group {
   /** Of the drawn surface, in the space of the mesh's parent; empty until the first frame. */
@@ -22,6 +22,7 @@ export class SinewMesh extends THREE.Group {
   private looks: Material[] = [];
   private materials = new Map<string, THREE.Material>();
   private next: SurfaceFrame | null = null;
+  private shares: Uint8Array | null = null; // painted on the surface instead of its materials
 
   /** `recycle` takes frames whose arrays nothing reads any more. */
   constructor(private readonly store: TextureStore, private readonly recycle: (frame: SurfaceFrame) => void = () => {}) {
@@ -42,6 +43,13 @@ export class SinewMesh extends THREE.Group {
     this.materials = new Map();
     if (this.shownDetail >= 0) this.show(this.shownDetail);
     for (const material of old.values()) disposeMaterial(material);
+  }
+
+  /** Shows a table, one byte a source vertex, as colour in place of the materials; null: no more. */
+  paint(shares: Uint8Array | null): void {
+    this.shares = shares;
+    for (const [index, detail] of this.details) this.color(index, detail);
+    if (this.shownDetail >= 0) this.show(this.shownDetail);
   }
 
   /** The newest frame; returns whether an earlier one was never drawn. */
@@ -103,7 +111,16 @@ export class SinewMesh extends THREE.Group {
     if (known) return known;
     const made = buildDetail(topology, index);
     this.details.set(index, made);
+    if (this.shares) this.color(index, made);
     return made;
+  }
+
+  private color(index: number, detail: Detail): void {
+    const color = this.shares ? new THREE.BufferAttribute(ramp(this.topology!, index, this.shares), 3, true) : detail.color;
+    for (const { geometry } of detail.geometries) {
+      if (color) geometry.setAttribute('color', color);
+      else geometry.deleteAttribute('color');
+    }
   }
 
   private show(index: number): void {
@@ -123,9 +140,10 @@ export class SinewMesh extends THREE.Group {
   }
 
   private material(index: number, look: { hasColors: boolean; hasUvs: boolean; topology: number }): THREE.Material {
-    const key = `${index}.${look.topology}`, known = this.materials.get(key);
+    if (this.shares) look = { ...look, hasColors: true, hasUvs: false };
+    const key = this.shares ? `painted.${look.topology}` : `${index}.${look.topology}`, known = this.materials.get(key);
     if (known) return known;
-    const made = makeMaterial(this.looks[index] ?? plain, look, this.store);
+    const made = makeMaterial(this.shares ? painted : this.looks[index] ?? plain, look, this.store);
     this.materials.set(key, made);
     return made;
   }
@@ -139,6 +157,18 @@ export class SinewMesh extends THREE.Group {
     }
     this.details.clear();
   }
+}
+
+const painted = { ...plain, name: 'painted', baseColor: [1, 1, 1, 1] };
+const NOTHING = [12, 18, 60], ALL = [250, 200, 50]; // told apart by brightness too
+
+function ramp(t: Topology, index: number, shares: Uint8Array): Uint8Array {
+  const full = t.details[0]!.sources, from = t.details[index]!.sources, out = new Uint8Array(from.length * 3);
+  for (let i = 0; i < from.length; i++) {
+    const share = (shares[index === 0 ? from[i]! : full[from[i]!]!] ?? 0) / 255;
+    for (let k = 0; k < 3; k++) out[3 * i + k] = NOTHING[k]! + share * (ALL[k]! - NOTHING[k]!);
+  }
+  return out;
 }
 
 function buildDetail(t: Topology, index: number): Detail {
@@ -174,7 +204,7 @@ function buildDetail(t: Topology, index: number): Detail {
     geometry.boundingSphere = new THREE.Sphere(new THREE.Vector3(), Infinity);
     geometries.push({ topology, geometry, materials });
   }
-  return { geometries, uploads: [uploads(), uploads()], turn: 0 };
+  return { color: still.get('color') ?? null, geometries, uploads: [uploads(), uploads()], turn: 0 };
 }
 
 /** What stands beside each vertex of detail 0, for the vertices of another detail. */

@@ -48,12 +48,15 @@ export function decodeAppearance(payload: Uint8Array): { actor: number; version:
   return { actor, version, materials };
 }
 
+/** Of TEXTURE: no picture but a root's table, one byte a source vertex. */
+export const SHARES = 'application/x-sinew-shares';
+
 export interface TextureChunk { hash: string; totalBytes: number; firstByte: number; mime: string; bytes: Uint8Array; }
 
 export function decodeTexture(payload: Uint8Array): TextureChunk {
   const r = new Reader(payload), hash = hex(r.take(16));
   const totalBytes = r.u32(), firstByte = r.u32(), size = r.u32();
-  const mime = ['', 'image/png', 'image/jpeg', 'image/webp', 'image/ktx2'][r.u32()];
+  const mime = ['', 'image/png', 'image/jpeg', 'image/webp', 'image/ktx2', SHARES][r.u32()];
   if (!mime || totalBytes > 64 << 20 || firstByte + size > totalBytes) throw new WireError('the texture contradicts itself');
   return { hash, totalBytes, firstByte, mime, bytes: r.take(size) };
 }

@@ -25,6 +25,16 @@ function slider(name: string, value: number, max: number, change: (value: number
   return make('label', { className: 'slider' }, make('span', {}, name), input, output);
 }
 
+// One at a time: the next one switched on takes the place of the last.
+function tableSwitch(performer: Performer, root: string): HTMLElement {
+  const input = make('input', { type: 'checkbox', checked: performer.painted === root });
+  input.addEventListener('change', () => {
+    for (const other of document.querySelectorAll<HTMLInputElement>('.table-switch input')) other.checked &&= other === input;
+    performer.paint(input.checked ? root : '');
+  });
+  return make('label', { className: 'table-switch' }, input, make('span', {}, 'Show what it moves'));
+}
+
 /** The strips of the chosen character; empty for one root. */
 export function mixerOf(performer: Performer): HTMLElement[] {
   return performer.roots.map((root, index) => {
@@ -43,6 +53,7 @@ export function mixerOf(performer: Performer): HTMLElement[] {
     const parts: HTMLElement[] = [clips, speed];
     // The first root takes what the others give up: it has no weight of its own.
     if (index > 0) parts.push(slider('Weight', strip.weight, 1, (value) => send({ weight: strip.weight = value })));
+    if (performer.hasTable(root)) parts.push(tableSwitch(performer, root));
     return make('fieldset', { className: 'strip' }, make('legend', {}, root), ...parts);
   });
 }

@@ -3,6 +3,7 @@ import { connectSinew } from '../client/connect.js';
 import type { SinewClient, StateChange } from '../client/client.js';
 import type { Note, Quality } from '../proto/session.js';
 import type { SurfaceFrame, Topology } from '../decode/decoder.js';
+import { SHARES } from '../proto/appearance.js';
 import { SinewMesh } from '../mesh/mesh.js';
 import type { TextureStore } from '../mesh/textures.js';
 import { ClipPlayer } from './clip_player.js';
@@ -32,6 +33,9 @@ export class Performer {
   private clipSeconds = new Map<string, number>();
   shapes: string[] = [];
   roots: string[] = []; // of a character with several
+  painted = ''; // the root whose table is shown on the surface
+  private tables: string[] = []; // hashes, one a root
+  private readonly shares = new Map<string, Uint8Array>();
   readonly weights = new Map<string, number>(); // of shapes that someone has moved
   vertexCount = 0;
   sized = false; // a frame has been drawn: its bounds are known
@@ -54,6 +58,16 @@ export class Performer {
   play(clip: string): void {
     this.player.start(clip, this.clipSeconds.get(clip) ?? Infinity);
     this.options.onChange();
+  }
+
+  hasTable(root: string): boolean { return !!this.tables[this.roots.indexOf(root)]; }
+
+  /** Shows a root's table on the own surface, as soon as it is there; '' shows none. */
+  paint(root: string): void {
+    const hash = this.tables[this.roots.indexOf(root)], shares = hash ? this.shares.get(hash) : undefined;
+    this.painted = root;
+    if (hash && !shares) this.client.want([hash]);
+    this.own?.paint(shares ?? null);
   }
 
   shape(name: string, weight: number): void {
@@ -115,6 +129,8 @@ export class Performer {
       this.clipSeconds = new Map(this.clips.map((clip, i) => [clip, clipSeconds[i] ?? Infinity]));
       this.shapes = names.shapes ?? [];
       this.roots = names.roots ?? [];
+      this.tables = names.root_tables ?? [];
+      this.paint(this.roots.includes(this.painted) ? this.painted : '');
       o.onChange();
     });
     c.on('actor', (actor) => this.meet(actor.actor, actor.model, actor.modelVersion, actor.own));
@@ -124,7 +140,11 @@ export class Performer {
       for (const a of c.actors.values()) this.meet(a.actor, a.model, a.modelVersion, a.own);
     });
     c.on('appearance', ({ actor, materials }) => this.meshes.get(actor)?.setAppearance(materials));
-    c.on('texture', ({ hash, mime, bytes }) => void o.store.add(hash, mime, bytes));
+    c.on('texture', ({ hash, mime, bytes }) => {
+      if (mime !== SHARES) return void o.store.add(hash, mime, bytes);
+      this.shares.set(hash, bytes);
+      this.paint(this.painted);
+    });
     c.on('frame', (frame) => this.take(frame));
   }
 
@@ -139,6 +159,7 @@ export class Performer {
     if (!topology) return;
     if (own) this.vertexCount = topology.details[0]!.vertexCount;
     mesh.setTopology(topology);
+    if (own && this.painted) this.paint(this.painted);
     this.options.onChange();
   }
 
