@@ -43,7 +43,13 @@ struct input_event {
     uint16_t json_bytes;       // gesture only: its parameters, a JSON object as text; else 0
     const char *json;          // borrowed, not NUL-ended
 };
-enum input_root_fields { INPUT_ROOT_SPEED = 1, INPUT_ROOT_WEIGHT = 2, INPUT_ROOT_OFFSET = 4 };
+enum input_root_fields {
+    INPUT_ROOT_SPEED = 1,
+    INPUT_ROOT_WEIGHT = 2,
+    INPUT_ROOT_OFFSET = 4,
+    INPUT_ROOT_SIDE = 8,      // which way round is said: by the next bit
+    INPUT_ROOT_MIRRORED = 16, // left and right change places
+};
 struct input_root { // one root of a character with several
     char root[INPUT_NAME_MAX];
     char clip[INPUT_NAME_MAX]; // "": keep the clip

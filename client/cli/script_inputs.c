@@ -204,6 +204,9 @@ static bool read_root(const cJSON *json, struct sinew_root *to)
         } else if (strcmp(item->string, "offset") == 0) {
             fine = read_float(item, &to->offset_s);
             to->fields |= SINEW_ROOT_OFFSET;
+        } else if (strcmp(item->string, "mirrored") == 0) {
+            fine = cJSON_IsBool(item);
+            to->fields |= SINEW_ROOT_SIDE | (cJSON_IsTrue(item) ? SINEW_ROOT_MIRRORED : 0);
         } else {
             fine = false;
         }

@@ -240,7 +240,7 @@ static bool fill_control(struct input_control *to, const struct sinew_control *f
     to->muscle_count = (uint32_t)from->muscle_count;
     for (size_t i = 0; i < from->root_count; i++) {
         const struct sinew_root *r = &from->roots[i];
-        to->roots[i] = (struct input_root){.fields = r->fields & 7,
+        to->roots[i] = (struct input_root){.fields = r->fields & 31,
                                            .speed = r->speed,
                                            .weight = r->weight,
                                            .offset_s = r->offset_s};
@@ -272,6 +272,7 @@ static void hold_root(struct input_control *held, const struct input_root *r)
     if (r->fields & INPUT_ROOT_SPEED) to->speed = r->speed;
     if (r->fields & INPUT_ROOT_WEIGHT) to->weight = r->weight;
     if (r->fields & INPUT_ROOT_OFFSET) to->offset_s = r->offset_s;
+    if (r->fields & INPUT_ROOT_SIDE) to->fields &= ~(uint32_t)INPUT_ROOT_MIRRORED;
     to->fields |= r->fields;
 }
 

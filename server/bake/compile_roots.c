@@ -1,6 +1,7 @@
 #include <math.h>
 
 #include "server/bake/builder.h"
+#include "server/bake/partners.h"
 #include "server/bake/rig.h"
 #include "server/bake/roots.h"
 
@@ -111,6 +112,9 @@ enum err compile_roots(struct builder *b)
         b->model.slots = slots;
     }
     if (e != ERR_OK) return e;
+    e = mirror_partners(b, &b->model.mirror_nodes);
+    if (e != ERR_OK) return e;
+    b->model.mirror_nodes_count = b->model.nodes_count;
     b->model.roots = r.out;
     b->model.roots_count = r.count;
     b->model.node_roots = r.of_node;

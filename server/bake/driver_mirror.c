@@ -4,6 +4,8 @@
 
 #include "server/bake/dense.h"
 #include "server/bake/drivers.h"
+#include "server/bake/partners.h"
+#include "server/character/pose/mirror.h"
 #include "server/character/pose/skeleton.h"
 #include "server/character/surface/skin.h"
 
@@ -14,126 +16,9 @@
 
 static const double PAIR_TOLERANCE = 1e-3; // of the box diagonal
 
-// ---- partners
-
-static bool swap_word(const char *name, const char *from, const char *to, char *out,
-                      size_t out_bytes)
-{
-    const char *at = strstr(name, from);
-    if (!at) return false;
-    int n = snprintf(out, out_bytes, "%.*s%s%s", (int)(at - name), name, to, at + strlen(from));
-    return n > 0 && (size_t)n < out_bytes;
-}
-
-static bool swap_ending(const char *name, const char *from, const char *to, char *out,
-                        size_t out_bytes)
-{
-    size_t n = strlen(name), k = strlen(from);
-    if (n <= k || strcmp(name + n - k, from) != 0) return false;
-    int written = snprintf(out, out_bytes, "%.*s%s", (int)(n - k), name, to);
-    return written > 0 && (size_t)written < out_bytes;
-}
-
-static uint32_t node_called(const struct model *m, const char *name)
-{
-    for (uint32_t i = 0; i < m->nodes_count; i++)
-        if (strcmp(model_text(m, m->nodes[i].name), name) == 0) return i;
-    return UINT32_MAX;
-}
-
-// The VRM humanoid says which joint is which, whatever they are called.
-static uint32_t bone_across(const struct model *m, uint32_t node)
-{
-    char other[64];
-    for (size_t i = 0; i < m->bones_count; i++) {
-        const char *bone = model_text(m, m->bones[i].bone);
-        if (m->bones[i].node != node || (!swap_word(bone, "left", "right", other, sizeof other) &&
-                                         !swap_word(bone, "right", "left", other, sizeof other)))
-            continue;
-        for (size_t n = 0; n < m->bones_count; n++)
-            if (strcmp(model_text(m, m->bones[n].bone), other) == 0) return m->bones[n].node;
-    }
-    return UINT32_MAX;
-}
-
-static bool swap_beginning(const char *name, const char *from, const char *to, char *out,
-                           size_t out_bytes)
-{
-    size_t k = strlen(from);
-    if (strncmp(name, from, k) != 0) return false;
-    int written = snprintf(out, out_bytes, "%s%s", to, name + k);
-    return written > 0 && (size_t)written < out_bytes;
-}
-
-static uint32_t partner_of(const struct model *m, uint32_t node)
-{
-    static const struct {
-        bool (*swap)(const char *, const char *, const char *, char *, size_t);
-        const char *sides[2];
-    } ways[] = {
-        {swap_word, {"Left", "Right"}}, {swap_word, {"left", "right"}},
-        {swap_word, {"LEFT", "RIGHT"}}, {swap_ending, {"_L", "_R"}},
-        {swap_ending, {"_l", "_r"}},    {swap_ending, {".L", ".R"}},
-        {swap_ending, {".l", ".r"}},    {swap_ending, {"-L", "-R"}},
-        {swap_ending, {"-l", "-r"}},    {swap_ending, {" L", " R"}},
-        {swap_word, {"_L_", "_R_"}},    {swap_word, {"_l_", "_r_"}},
-        {swap_word, {".L.", ".R."}},    {swap_word, {" L ", " R "}},
-        {swap_beginning, {"L_", "R_"}}, {swap_beginning, {"l_", "r_"}},
-    };
-    const char *name = model_text(m, m->nodes[node].name);
-    char other[256];
-    uint32_t bone = bone_across(m, node);
-    if (bone != UINT32_MAX) return bone;
-    for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++)
-        for (int side = 0; side < 2; side++)
-            if (ways[i].swap(name, ways[i].sides[side], ways[i].sides[!side], other,
-                             sizeof other) &&
-                node_called(m, other) != UINT32_MAX)
-                return node_called(m, other);
-    return node; // on the middle
-}
-
 // ---- poses
 
-static struct xform mirrored(const struct xform *m) // M m M
-{
-    struct xform out = *m;
-    for (int c = 0; c < 4; c++)
-        for (int r = 0; r < 3; r++)
-            if ((r == 0) != (c == 0)) out.col[c][r] = -out.col[c][r];
-    return out;
-}
-
-struct mirror_poses {
-    struct xform *base, *posed, *across; // [node]
-    uint32_t *partner;
-};
-
-static void mirror_pose(const struct model *m, struct mirror_poses *p, const struct trs *locals,
-                        struct trs *out)
-{
-    skeleton_model_from_nodes(m, locals, p->posed);
-    for (uint32_t i = 0; i < m->nodes_count; i++) {
-        struct xform inverse, moved;
-        uint32_t partner = p->partner[i];
-        if (!xform_invert(&p->base[i], &inverse)) inverse = xform_identity();
-        moved = xform_mul(&p->posed[i], &inverse);
-        moved = mirrored(&moved);
-        p->across[partner] = xform_mul(&moved, &p->base[partner]);
-    }
-    for (uint32_t i = 0; i < m->nodes_count; i++) {
-        struct xform local = p->across[i], inverse;
-        int32_t parent = m->nodes[i].parent;
-        out[i] = m->base_pose[i];
-        if (parent != MODEL_NONE) {
-            if (!xform_invert(&p->across[parent], &inverse)) continue;
-            local = xform_mul(&inverse, &local);
-        }
-        (void)xform_to_trs(&local, &out[i]);
-    }
-}
-
-static void mirror_axis(const struct mirror_poses *p, struct model_driver_joint *j, uint32_t from)
+static void mirror_axis(const struct mirror *p, struct model_driver_joint *j, uint32_t from)
 {
     struct xform inverse;
     double world[3], length = 0;
@@ -151,8 +36,8 @@ static void mirror_axis(const struct mirror_poses *p, struct model_driver_joint 
         j->axis[r] /= sqrt(length);
 }
 
-static enum err mirror_plan(struct driver_bake *k, struct mirror_poses *p,
-                            const struct driver_plan *from, struct driver_plan *to)
+static enum err mirror_plan(struct driver_bake *k, struct mirror *p, const struct driver_plan *from,
+                            struct driver_plan *to)
 {
     const struct model *m = &k->b->model;
     const char *name = to->name, *mirror_of = to->mirror_of;
@@ -171,7 +56,7 @@ static enum err mirror_plan(struct driver_bake *k, struct mirror_poses *p,
     to->stands = stands;
     for (uint32_t j = 0; j < from->joint_count; j++) {
         to->joints[j] = from->joints[j];
-        to->joints[j].node = p->partner[from->joints[j].node];
+        to->joints[j].node = p->partners[from->joints[j].node];
         mirror_axis(p, &to->joints[j], from->joints[j].node);
     }
     if (stands) { // of an edit that does not touch it: only its joints were wanted
@@ -184,7 +69,7 @@ static enum err mirror_plan(struct driver_bake *k, struct mirror_poses *p,
         to->examples[i].locals = DRIVERS_ARRAY(k, struct trs, m->nodes_count);
         if (!to->examples[i].locals) return drivers_no_memory(k);
         (void)snprintf(to->examples[i].path, sizeof to->examples[i].path, "%s/mirror_of", path);
-        mirror_pose(m, p, from->examples[i].locals, to->examples[i].locals);
+        mirror_pose(p, from->examples[i].locals, to->examples[i].locals);
     }
     return ERR_OK;
 }
@@ -197,23 +82,23 @@ static struct driver_plan *source_of(struct driver_bake *k, const struct driver_
     return NULL;
 }
 
-static enum err start_poses(struct driver_bake *k, struct mirror_poses *p)
+static enum err start_poses(struct driver_bake *k, struct mirror *p)
 {
     const struct model *m = &k->b->model;
-    *p = (struct mirror_poses){.base = DRIVERS_ARRAY(k, struct xform, m->nodes_count),
-                               .posed = DRIVERS_ARRAY(k, struct xform, m->nodes_count),
-                               .across = DRIVERS_ARRAY(k, struct xform, m->nodes_count),
-                               .partner = DRIVERS_ARRAY(k, uint32_t, m->nodes_count)};
-    if (!p->base || !p->posed || !p->across || !p->partner) return drivers_no_memory(k);
-    skeleton_model_from_nodes(m, m->base_pose, p->base);
-    for (uint32_t i = 0; i < m->nodes_count; i++)
-        p->partner[i] = partner_of(m, i);
+    enum err e = mirror_partners(k->b, &p->partners);
+    if (e != ERR_OK) return e;
+    p->model = m;
+    p->base = DRIVERS_ARRAY(k, struct xform, m->nodes_count);
+    p->posed = DRIVERS_ARRAY(k, struct xform, m->nodes_count);
+    p->across = DRIVERS_ARRAY(k, struct xform, m->nodes_count);
+    if (!p->base || !p->posed || !p->across) return drivers_no_memory(k);
+    mirror_prepare(p);
     return ERR_OK;
 }
 
 enum err driver_mirror_poses(struct driver_bake *k)
 {
-    struct mirror_poses p;
+    struct mirror p;
     enum err started = start_poses(k, &p);
     if (started != ERR_OK) return started;
     for (uint32_t i = 0; i < k->driver_count; i++) {
@@ -403,14 +288,14 @@ enum err driver_mirror_deltas(struct driver_bake *k)
 enum err driver_mirror_is_across(struct driver_bake *k, const struct driver_plan *a,
                                  const struct driver_plan *b, bool *is)
 {
-    struct mirror_poses p;
+    struct mirror p;
     enum err e = start_poses(k, &p);
     if (e != ERR_OK) return e;
     *is = a->joint_count == b->joint_count;
     for (uint32_t i = 0; *is && i < a->joint_count; i++) {
         bool found = false;
         for (uint32_t n = 0; n < b->joint_count; n++)
-            found = found || p.partner[a->joints[i].node] == b->joints[n].node;
+            found = found || p.partners[a->joints[i].node] == b->joints[n].node;
         *is = found;
     }
     return ERR_OK;
@@ -419,7 +304,7 @@ enum err driver_mirror_is_across(struct driver_bake *k, const struct driver_plan
 enum err driver_mirror_example(struct driver_bake *k, const struct example_plan *from,
                                struct example_plan *to)
 {
-    struct mirror_poses p;
+    struct mirror p;
     struct mirror_surface s;
     uint32_t *at;
     enum err e = start_poses(k, &p);
@@ -427,7 +312,7 @@ enum err driver_mirror_example(struct driver_bake *k, const struct example_plan 
     if (e != ERR_OK) return e;
     to->locals = DRIVERS_ARRAY(k, struct trs, k->b->model.nodes_count);
     if (!to->locals) return drivers_no_memory(k);
-    mirror_pose(&k->b->model, &p, from->locals, to->locals);
+    mirror_pose(&p, from->locals, to->locals);
     e = driver_delta_admit(k, to->locals);
     if (e == ERR_OK) e = mirror_set(k, &s, &from->d, &to->d, at);
     to->gain = from->gain;

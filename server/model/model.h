@@ -417,8 +417,9 @@ struct model_info {
     X(spring_steps, struct model_spring_step)                                                      \
     X(muscles, struct model_muscle)                                                                \
     X(roots, struct model_root)                                                                    \
-    X(node_roots, uint8_t) /* [node] the root that it belongs to; empty with one root */           \
-    X(root_weights, float) /* authoring and display: [root][vertex] share; or empty */             \
+    X(node_roots, uint8_t)    /* [node] the root that it belongs to; empty with one root */        \
+    X(root_weights, float)    /* authoring and display: [root][vertex] share; or empty */          \
+    X(mirror_nodes, uint32_t) /* [node] the one across, or itself; with several roots */           \
     X(moves, struct model_move)                                                                    \
     X(actions, struct model_action)
 

@@ -26,6 +26,11 @@ enum err validate_roots(const struct model *m, struct fault *f)
         (m->root_weights_count != 0 &&
          m->root_weights_count != m->roots_count * model_vertex_count(m)))
         return validate_bad(f, "node_roots", 0, "not one a node, or weights not one a vertex");
+    if (m->mirror_nodes_count != m->node_roots_count)
+        return validate_bad(f, "mirror_nodes", 0, "not one a node");
+    for (size_t i = 0; i < m->mirror_nodes_count; i++)
+        if (m->mirror_nodes[i] >= m->nodes_count || m->mirror_nodes[m->mirror_nodes[i]] != i)
+            return validate_bad(f, "mirror_nodes", i, "its partner is none, or another's");
     for (size_t i = 0; i < m->roots_count && e == ERR_OK; i++)
         e = check_root(m, i, f);
     for (size_t i = 0; i < m->node_roots_count && e == ERR_OK; i++)

@@ -162,7 +162,7 @@ static void pose_roots(struct body *b, double age_s)
         struct root_motion *motion = &b->motions[r];
         root_motion_advance(motion, dt_s);
         pose_copy(m, b->pose, b->roots.poses[r]);
-        root_motion_sample(m, motion, b->roots.poses[r], b->fading);
+        root_motion_sample(&b->roots.mirror, motion, b->roots.poses[r], b->fading);
         b->roots.gains[r] = roots_eased_value(&motion->weight);
     }
     roots_settle(m, &b->roots, b->pose);

@@ -45,6 +45,8 @@ enum err input_roots(struct body *b, const struct input_root *roots, size_t coun
         struct root_motion *motion = &b->motions[root];
         motion->set = b->rooted = true;
         if (in->clip[0]) root_motion_clip(motion, (int32_t)clip);
+        if (in->fields & INPUT_ROOT_SIDE)
+            root_motion_mirror(motion, (in->fields & INPUT_ROOT_MIRRORED) != 0);
         if (in->fields & INPUT_ROOT_SPEED)
             roots_ease_to(&motion->speed, fmin(fmax((double)in->speed, 0), SPEED_MAX));
         if (in->fields & INPUT_ROOT_WEIGHT)

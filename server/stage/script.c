@@ -224,13 +224,17 @@ static enum err read_root(const struct script_line *line, const cJSON *json,
     float *values[] = {&root->speed, &root->weight, &root->offset_s};
     if (strlen(json->string) >= sizeof root->root || !cJSON_IsObject(json))
         return bad(fault, ERR_MALFORMED, line->number, json->string,
-                   "a root is an object with clip, speed, weight, offset");
+                   "a root is an object with clip, speed, weight, offset, mirrored");
     memcpy(root->root, json->string, strlen(json->string) + 1);
     for (const cJSON *item = json->child; item; item = item->next) {
         bool fine = false;
         if (strcmp(item->string, "clip") == 0 && cJSON_IsString(item) &&
             strlen(item->valuestring) < sizeof root->clip) {
             memcpy(root->clip, item->valuestring, strlen(item->valuestring) + 1);
+            fine = true;
+        }
+        if (strcmp(item->string, "mirrored") == 0 && cJSON_IsBool(item)) {
+            root->fields |= INPUT_ROOT_SIDE | (cJSON_IsTrue(item) ? INPUT_ROOT_MIRRORED : 0);
             fine = true;
         }
         for (size_t i = 0; i < 3; i++) {
@@ -240,8 +244,9 @@ static enum err read_root(const struct script_line *line, const cJSON *json,
             fine = item->valuedouble >= numbers[i].low && item->valuedouble <= numbers[i].high;
         }
         if (!fine)
-            return bad(fault, ERR_MALFORMED, line->number, item->string,
-                       "a root has clip, speed 0 .. 16, weight 0 .. 1, offset in seconds");
+            return bad(
+                fault, ERR_MALFORMED, line->number, item->string,
+                "a root has clip, speed 0 .. 16, weight 0 .. 1, offset in seconds, mirrored");
     }
     return ERR_OK;
 }

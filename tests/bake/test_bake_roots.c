@@ -494,6 +494,43 @@ static void a_files_own_trees_keep_their_joints(void)
     close_rooted(&r);
 }
 
+// Left and right change places: every joint stands where its partner stood, across x = 0.
+static void a_mirrored_pose_swaps_the_sides(void)
+{
+    struct rooted r;
+    EXPECT(open_rooted(&r, mira, mira_roots));
+    const struct model *m = r.stand.model;
+    struct xform *nodes[2] = {malloc(m->nodes_count * sizeof(struct xform)),
+                              malloc(m->nodes_count * sizeof(struct xform))};
+    struct pose pose = r.roots.poses[0], back = r.roots.poses[1];
+    double worst = 0, twice = 0;
+    size_t pairs = 0;
+    random_pose(m, pose);
+    skeleton_model_from_nodes(m, pose.locals, nodes[0]);
+    mirror_pose(&r.roots.mirror, pose.locals, back.locals);
+    skeleton_model_from_nodes(m, back.locals, nodes[1]);
+    for (size_t i = 0; i < m->nodes_count; i++) {
+        const double *at = nodes[0][i].col[3], *to = nodes[1][m->mirror_nodes[i]].col[3];
+        const double *base = r.roots.mirror.base[i].col[3];
+        const double *base_to = r.roots.mirror.base[m->mirror_nodes[i]].col[3];
+        if (fabs(base[0] + base_to[0]) > 1e-5) continue; // a lock of hair on one side alone
+        pairs += m->mirror_nodes[i] != i;
+        worst = fmax(worst, fabs(at[0] + to[0]) + fabs(at[1] - to[1]) + fabs(at[2] - to[2]));
+    }
+    mirror_pose(&r.roots.mirror, back.locals, back.locals);
+    skeleton_model_from_nodes(m, back.locals, nodes[1]);
+    for (size_t i = 0; i < m->nodes_count; i++)
+        for (int k = 0; k < 12; k++)
+            twice =
+                fmax(twice, fabs(nodes[0][i].col[k / 3][k % 3] - nodes[1][i].col[k / 3][k % 3]));
+    printf("     %zu joints with a partner: %.2g m across, %.2g after twice\n", pairs, worst,
+           twice);
+    EXPECT(pairs >= 20 && worst <= 1e-4 && twice <= 1e-5);
+    free(nodes[0]);
+    free(nodes[1]);
+    close_rooted(&r);
+}
+
 static void turn_root(struct rooted *r, int root, double angle)
 {
     uint32_t node = r->stand.model->roots[root].node;
@@ -704,6 +741,7 @@ int main(void)
     RUN(a_root_between_is_skinned_apart);
     RUN(a_root_carries_by_the_joints_it_has);
     RUN(a_files_own_trees_keep_their_joints);
+    RUN(a_mirrored_pose_swaps_the_sides);
     RUN(a_waist_that_turns_stays_whole);
     RUN(a_weight_eases);
     RUN(wrong_tables_are_refused_by_path);

@@ -278,7 +278,7 @@ const cases = {
     const strips = page.locator('#mixer .strip');
     assert.equal(await strips.count(), 2);
     const shown = { x: 330, y: 80, width: 300, height: 480 };
-    await strips.nth(1).locator('input[type=checkbox]').focus();
+    await strips.nth(1).locator('.table input').focus();
     await page.keyboard.press('Space'); // by keyboard, as by mouse
     const yellow = (r, g, b) => r > 90 && g > 70 && r - b > 50 && g - b > 30;
     const blue = (r, g, b) => b - r > 25 && b - g > 15;
@@ -286,9 +286,9 @@ const cases = {
       const png = await picture(page, 'roots-table');
       return countOf(png, shown, yellow) > 500 && countOf(png, shown, blue) > 500;
     });
-    await strips.nth(0).locator('input[type=checkbox]').check();
-    assert.equal(await strips.nth(1).locator('input[type=checkbox]').isChecked(), false);
-    await strips.nth(0).locator('input[type=checkbox]').uncheck();
+    await strips.nth(0).locator('.table input').check();
+    assert.equal(await strips.nth(1).locator('.table input').isChecked(), false);
+    await strips.nth(0).locator('.table input').uncheck();
     await strips.nth(1).locator('select').selectOption('Wave');
     await page.waitForTimeout(1200);
     await picture(page, 'roots-wave');

@@ -168,6 +168,9 @@ static void tables_of_roots_are_files(void)
     struct model_root roots[2] = {{.name = m.nodes[0].name, .ride = MODEL_NONE, .turn_limit = 4},
                                   {.name = m.nodes[1].name, .ride = MODEL_NONE, .turn_limit = 4}};
     float *shares = malloc(2 * vertices * sizeof *shares);
+    uint32_t *across = calloc(m.nodes_count, sizeof *across);
+    for (uint32_t i = 0; i < m.nodes_count; i++)
+        across[i] = i;
     uint8_t *owners = calloc(m.nodes_count, 1);
     for (size_t i = 0; i < 2 * vertices; i++)
         shares[i] = 0.5F;
@@ -177,6 +180,8 @@ static void tables_of_roots_are_files(void)
     m.roots_count = 2;
     m.node_roots = owners;
     m.node_roots_count = m.nodes_count;
+    m.mirror_nodes = across;
+    m.mirror_nodes_count = m.nodes_count;
     m.root_weights = shares;
     m.root_weights_count = 2 * vertices;
     struct fault fault = {0};
@@ -210,6 +215,7 @@ static void tables_of_roots_are_files(void)
     role_unref(plain);
     free(shares);
     free(owners);
+    free(across);
 }
 
 static void the_cast_keeps_names_and_takes_only_newer_versions(void)

@@ -32,15 +32,30 @@ void root_motion_start(struct root_motion *r)
                               .offset_s = {0, 0, 1}};
 }
 
+static void fade_from_here(struct root_motion *r)
+{
+    r->set = true;
+    r->before = r->clip;
+    r->before_mirrored = r->mirrored;
+    r->before_played_s = r->played_s;
+    r->fade = 0;
+}
+
 void root_motion_clip(struct root_motion *r, int32_t clip)
 {
     r->set = true;
     if (clip == r->clip) return;
-    r->before = r->clip;
-    r->before_played_s = r->played_s;
+    fade_from_here(r);
     r->clip = clip;
     r->played_s = 0;
-    r->fade = 0;
+}
+
+void root_motion_mirror(struct root_motion *r, bool mirrored)
+{
+    r->set = true;
+    if (mirrored == r->mirrored) return;
+    fade_from_here(r);
+    r->mirrored = mirrored;
 }
 
 void root_motion_advance(struct root_motion *r, double dt_s)
@@ -62,23 +77,28 @@ bool root_motion_is_moving(const struct root_motion *r)
                       r->speed.share < 1 || (r->clip != MODEL_NONE && r->speed.to != 0));
 }
 
-static void sample(const struct model *m, int32_t clip, double time_s, struct pose out)
+static void sample(const struct mirror *mirror, int32_t clip, bool mirrored, double time_s,
+                   struct pose out)
 {
-    if (clip == MODEL_NONE) return;
-    pose_rest(m, out);
-    clip_sample(m, (uint32_t)clip, clip_time(&m->clips[clip], fmax(0, time_s)),
-                (struct clip_cursor){0}, out);
+    const struct model *m = mirror->model;
+    if (clip != MODEL_NONE) {
+        pose_rest(m, out);
+        clip_sample(m, (uint32_t)clip, clip_time(&m->clips[clip], fmax(0, time_s)),
+                    (struct clip_cursor){0}, out);
+    }
+    if (mirrored) mirror_pose(mirror, out.locals, out.locals);
 }
 
-void root_motion_sample(const struct model *m, const struct root_motion *r, struct pose out,
+void root_motion_sample(const struct mirror *mirror, const struct root_motion *r, struct pose out,
                         struct pose other)
 {
+    const struct model *m = mirror->model;
     if (!r->set) return;
     double offset = roots_eased_value(&r->offset_s);
     pose_copy(m, out, other);
-    sample(m, r->clip, r->played_s + offset, out);
+    sample(mirror, r->clip, r->mirrored, r->played_s + offset, out);
     if (r->fade >= 1) return;
-    sample(m, r->before, r->before_played_s + offset, other);
+    sample(mirror, r->before, r->before_mirrored, r->before_played_s + offset, other);
     float share = (float)(r->fade * r->fade * (3 - 2 * r->fade));
     struct blend_layer layers[2] = {{.pose = other, .weight = 1 - share},
                                     {.pose = out, .weight = share}};

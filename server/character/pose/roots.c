@@ -5,14 +5,15 @@
 #include "server/character/pose/rotation.h"
 #include "server/character/pose/skeleton.h"
 
-enum { PADDING = 64 * 4 };
+enum { PADDING = 64 * 8 };
 static const float NO_LIMIT = 3.14F; // half a turn either way
 
 size_t roots_pose_bytes(const struct model *m)
 {
     size_t count = m->roots_count;
     if (count == 0) return 0;
-    return count * (sizeof(struct pose) + sizeof(struct xform) + sizeof(double) + pose_bytes(m)) +
+    return 3 * m->nodes_count * sizeof(struct xform) +
+           count * (sizeof(struct pose) + sizeof(struct xform) + sizeof(double) + pose_bytes(m)) +
            PADDING;
 }
 
@@ -23,6 +24,12 @@ struct roots_pose roots_pose_take(const struct model *m, struct arena *a)
     r.poses = ARENA_ARRAY(a, struct pose, m->roots_count);
     r.places = ARENA_ARRAY(a, struct xform, m->roots_count);
     r.gains = ARENA_ARRAY(a, double, m->roots_count);
+    r.mirror = (struct mirror){.model = m,
+                               .partners = m->mirror_nodes,
+                               .base = ARENA_ARRAY(a, struct xform, m->nodes_count),
+                               .posed = ARENA_ARRAY(a, struct xform, m->nodes_count),
+                               .across = ARENA_ARRAY(a, struct xform, m->nodes_count)};
+    mirror_prepare(&r.mirror);
     for (size_t i = 0; i < m->roots_count; i++) {
         r.poses[i] = pose_take(m, a);
         pose_rest(m, r.poses[i]);

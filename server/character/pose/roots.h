@@ -5,6 +5,7 @@
 
 #include "common/arena.h"
 #include "common/xform.h"
+#include "server/character/pose/mirror.h"
 #include "server/character/pose/pose.h"
 #include "server/model/model.h"
 
@@ -21,6 +22,7 @@ static inline size_t roots_count(const struct model *m)
 struct roots_pose {
     struct pose *poses;   // [root]; of each only the locals count
     struct xform *places; // [root] M_r: what carries the root's whole motion, world from root
+    struct mirror mirror; // for a root that plays with left and right changed over
     double *gains;        // [root] share that is the root's own, the rest being the first root's
 };
 size_t roots_pose_bytes(const struct model *m);

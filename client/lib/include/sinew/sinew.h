@@ -382,7 +382,13 @@ struct sinew_action_event { /* happens once, however often it is sent again */
     const char *name;       /* of the action, from the bindings; of the gesture */
     const char *json;       /* gesture: its parameters, a JSON object; else NULL */
 };
-enum sinew_root_fields { SINEW_ROOT_SPEED = 1, SINEW_ROOT_WEIGHT = 2, SINEW_ROOT_OFFSET = 4 };
+enum sinew_root_fields {
+    SINEW_ROOT_SPEED = 1,
+    SINEW_ROOT_WEIGHT = 2,
+    SINEW_ROOT_OFFSET = 4,
+    SINEW_ROOT_SIDE = 8,     /* say which way round: mirrored with the next, else not */
+    SINEW_ROOT_MIRRORED = 16 /* left and right change places */
+};
 struct sinew_root {
     const char *root, *clip; /* clip NULL: keep it */
     uint32_t fields;         /* enum sinew_root_fields */

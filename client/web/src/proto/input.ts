@@ -15,7 +15,7 @@ export interface Control {
   move?: [number, number]; look?: [number, number]; triggers?: [number, number];
   goto?: [number, number] | null; // null: forget it
   events?: ControlEvent[];        // all that no FRAME's input sequence covers yet
-  roots?: { root: string; clip?: string; speed?: number; weight?: number; offset?: number }[];
+  roots?: { root: string; clip?: string; speed?: number; weight?: number; offset?: number; mirrored?: boolean }[];
   activate?: Record<string, number>;
 }
 
@@ -34,7 +34,8 @@ export function encodeControl(h: Head, c: Control): Uint8Array {
     w.u32(e.number).u16(bytes.length).u8(kinds[e.kind]).text(e.name).put(bytes).align4();
   }
   for (const r of roots) {
-    w.u32((r.speed === undefined ? 0 : 1) | (r.weight === undefined ? 0 : 2) | (r.offset === undefined ? 0 : 4));
+    w.u32((r.speed === undefined ? 0 : 1) | (r.weight === undefined ? 0 : 2) | (r.offset === undefined ? 0 : 4) |
+          (r.mirrored === undefined ? 0 : r.mirrored ? 24 : 8));
     w.f32(r.speed ?? 0).f32(r.weight ?? 0).f32(r.offset ?? 0).text(r.root).text(r.clip ?? '').align4();
   }
   for (const [name, activation] of muscles) w.f32(activation).text(name).align4();
