@@ -49,8 +49,12 @@ static enum err take(const struct args_option *o, const char *value, struct faul
 
 static enum err take_operand(struct args *a, const char *text, struct fault *fault)
 {
-    if (a->url) return fault_set(fault, ERR_USAGE, "\"%.60s\" is one argument too many", text);
-    a->url = text;
+    if (a->url && a->operand_count == a->operand_max)
+        return fault_set(fault, ERR_USAGE, "\"%.60s\" is one argument too many", text);
+    if (a->url)
+        a->operands[a->operand_count++] = text;
+    else
+        a->url = text;
     return ERR_OK;
 }
 

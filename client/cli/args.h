@@ -6,8 +6,8 @@
 #include "client/lib/include/sinew/sinew.h"
 #include "common/err.h"
 
-// A command's arguments against a table: `--name VALUE`, `--name=VALUE`, flags, one URL. Every
-// error is one line with the next step.
+// A command's arguments against a table: `--name VALUE`, `--name=VALUE`, flags, one URL, and what
+// else the command takes. Every error is one line with the next step.
 enum args_kind { ARGS_FLAG, ARGS_TEXT, ARGS_NUMBER };
 struct args_option {
     const char *name; // with its dashes
@@ -21,7 +21,10 @@ struct args_option {
 struct args {
     const struct args_option *options;
     size_t option_count;
-    const char *url; // written
+    const char **operands; // room for operand_max beside the URL; may be NULL
+    size_t operand_max;
+    const char *url;      // written
+    size_t operand_count; // written
 };
 MUST_CHECK enum err args_read(struct args *a, int argc, char **argv, struct fault *fault);
 

@@ -6,7 +6,7 @@
 #include "client/cli/args.h"
 
 static const struct command *const commands[] = {&command_play, &command_record, &command_load,
-                                                 &command_status};
+                                                 &command_status, &command_edit};
 enum { COMMAND_COUNT = sizeof commands / sizeof commands[0] };
 
 int command_fail(const char *name, const struct fault *fault)

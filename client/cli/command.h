@@ -8,7 +8,8 @@ struct command {
     const char *name, *summary, *help;
     int (*run)(int argc, char **argv);
 };
-extern const struct command command_play, command_record, command_load, command_status;
+extern const struct command command_play, command_record, command_load, command_status,
+    command_edit;
 
 int command_main(int argc, char **argv);
 // Prints the fault's one line and gives the exit status for it.

@@ -84,14 +84,15 @@ static int run(int argc, char **argv)
     struct fault fault = {0};
     struct sinew_options options;
     struct fetch reply = {0};
+    const struct fetch_ask ask = {.method = "GET", .target = "/status"};
     struct url url;
     args_connect_options(&connect, rows + 1);
     enum err e = args_read(&args, argc, argv, &fault);
     if (e == ERR_OK) e = url_parse(args.url, &url, &fault);
     if (e == ERR_OK) e = args_connect(&connect, args.url, &options, &fault);
-    if (e == ERR_OK) e = fetch_get(&url, "/status", &options, &reply, &fault);
+    if (e == ERR_OK) e = fetch_run(&url, &options, &ask, &reply, &fault);
     if (e == ERR_OK) e = show(&reply, json, &fault);
-    free(reply.body);
+    fetch_free(&reply);
     return e == ERR_OK ? 0 : command_fail("status", &fault);
 }
 

@@ -560,15 +560,24 @@ void v1_mirror(struct http_exchange *x, void *api)
 
 // --- New examples -------------------------------------------------------------------------------
 
+// What can stand in a path.
+static bool is_new_name(const char *name)
+{
+    for (const char *c = name; *c; c++)
+        if ((unsigned char)*c < 0x20 || *c == 0x7f || *c == '/' || *c == '\\') return false;
+    return name[0] != '#';
+}
+
 static void new_example(struct errand *e)
 {
     struct library *l = e->api->options.library;
     if (!errand_json(e) || !need_pose(e)) return;
     const char *driver = errand_text(e, "driver"), *name = errand_text(e, "name");
     if (!driver || !name || !*name || strlen(name) >= STORE_ITEM_BYTES ||
-        strlen(driver) >= STORE_ITEM_BYTES || name[0] == '#' || !e->model->head) {
+        strlen(driver) >= STORE_ITEM_BYTES || !is_new_name(name) || !e->model->head) {
         errand_refuse(e, 422, "name", "driver and name are needed",
-                      "A name has 1 to 127 bytes and does not begin with #.", NULL);
+                      "A name has 1 to 127 bytes, does not begin with #, and holds no slash.",
+                      NULL);
         return;
     }
     (void)snprintf(e->kind, sizeof e->kind, "example");

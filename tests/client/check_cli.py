@@ -63,7 +63,7 @@ def glb(path):
 
 def check_usage():
     assert "examples:" in run("--help").stdout
-    for command in ("play", "record", "load", "status"):
+    for command in ("play", "record", "load", "status", "edit"):
         assert "examples:" in run(command, "--help").stdout
     run(expect=2)
     run("dance", expect=2)
