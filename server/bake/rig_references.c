@@ -37,6 +37,7 @@ static const struct reference {
     {"extras/*/from", NODE},
     {"extras/*/to", NODE},
     {"extras/*/attach", NODE},
+    {"controls/actions/*/mask/*", NODE},
 };
 
 struct search {

@@ -197,7 +197,31 @@ static const struct schema springs = {
     .words = WORDS("vrm"),
     .either = &(const struct schema){.kind = LIST, .item = &spring, .either = &spring_bone}};
 
-// Extras and controls are checked by their own stages, key by key.
+static const struct schema move = {
+    .kind = TEXT,
+    .either = &(const struct schema){
+        .kind = OBJECT, .keys = KEYS({"clip", &text, true}, {"speed_m_s", &positive, false})}};
+static const struct schema locomotion = {
+    .kind = OBJECT,
+    .keys =
+        KEYS({"idle", &move, false}, {"walk", &move, false}, {"run", &move, false},
+             {"back", &move, false}, {"strafe_left", &move, false}, {"strafe_right", &move, false},
+             {"turn_left", &move, false}, {"turn_right", &move, false}, {"jump", &move, false},
+             {"fall", &move, false}, {"land", &move, false})};
+static const struct schema action = {
+    .kind = TEXT,
+    .either = &(const struct schema){
+        .kind = OBJECT,
+        .keys = KEYS({"clip", &text, true}, {"root", &text, false}, {"mask", &texts, false},
+                     {"fade_s", &number, false}, {"priority", &number, false})}};
+static const struct schema text_map = {.kind = MAP, .item = &text};
+static const struct schema controls = {
+    .kind = OBJECT,
+    .keys = KEYS({"locomotion", &locomotion, false},
+                 {"actions", &(const struct schema){.kind = MAP, .item = &action}, false},
+                 {"bindings", &text_map, false}, {"gestures", &text_map, false})};
+
+// Extras are checked by their own stage, key by key.
 static const struct schema open_object = {.kind = MAP, .item = &any};
 static const struct schema extras = {.kind = LIST, .item = &open_object};
 
@@ -209,7 +233,7 @@ static const struct schema rig_schema = {
              {"base_pose", &base_pose, false}, {"clips", &clips, false},
              {"drivers", &drivers, false}, {"roots", &roots, false}, {"face", &face, false},
              {"extras", &extras, false}, {"springs", &springs, false},
-             {"controls", &open_object, false}, {"body", &open_object, false})};
+             {"controls", &controls, false}, {"body", &open_object, false})};
 
 // The path grows and shrinks as the walk goes down and up.
 struct walk {

@@ -178,6 +178,17 @@ static cJSON *list_extras(const struct model *m)
     return list;
 }
 
+static void describe_way(const struct model *m, const struct model_action_way *w, cJSON *item)
+{
+    if (w->root != MODEL_NONE)
+        cJSON_AddStringToObject(item, "root", model_text(m, m->roots[w->root].name));
+    if (w->priority) cJSON_AddNumberToObject(item, "priority", w->priority);
+    cJSON *mask = w->mask_count ? cJSON_AddArrayToObject(item, "mask") : NULL;
+    for (uint32_t k = 0; k < w->mask_count; k++)
+        cJSON_AddItemToArray(mask, cJSON_CreateString(model_text(
+                                       m, m->nodes[m->action_masks[w->mask_first + k]].name)));
+}
+
 static cJSON *describe_controls(const struct model *m)
 {
     static const char *const moves[] = {"idle",        "walk",         "run",       "back",
@@ -203,7 +214,16 @@ static cJSON *describe_controls(const struct model *m)
         cJSON *item = cJSON_AddObjectToObject(actions, model_text(m, a->name));
         cJSON_AddStringToObject(item, "clip", model_text(m, m->clips[a->clip].name));
         cJSON_AddNumberToObject(item, "fade_s", (double)a->fade_s);
+        describe_way(m, &m->action_ways[i], item);
         cJSON_AddStringToObject(item, "from", sources[a->source]);
+    }
+    cJSON *lists[2] = {cJSON_AddObjectToObject(root, "bindings"),
+                       cJSON_AddObjectToObject(root, "gestures")};
+    for (size_t i = 0; i < m->bindings_count; i++) {
+        const struct model_binding *b = &m->bindings[i];
+        const char *action =
+            b->action == MODEL_NONE ? "goto" : model_text(m, m->actions[b->action].name);
+        cJSON_AddStringToObject(lists[b->kind], model_text(m, b->input), action);
     }
     return root;
 }

@@ -329,6 +329,22 @@ struct model_action {
     float fade_s;
 };
 enum { MODEL_ACTIONS_MAX = 256 };
+// How an action is laid over what goes on, beside `actions`: on one root's pose, or on the nodes of
+// its mask, or (neither) on the whole body, and above the legs while it walks.
+struct model_action_way {
+    int32_t root;                    // or MODEL_NONE
+    int32_t priority;                // a lower one waits for a higher one to end
+    uint32_t mask_first, mask_count; // into action_masks: nodes that it takes, each with all below
+};
+// What a client's inputs mean. Of input: "key:KeyE", "gamepad:button0", "touch:tap",
+// "mouse:button0"; of movement: what a sensor recognises, "raise_hand".
+enum model_binding_kind { MODEL_BINDING_INPUT, MODEL_BINDING_MOVEMENT };
+struct model_binding {
+    uint32_t kind, input; // enum; text
+    int32_t action;       // or MODEL_NONE: go to the point that the pointer shows ("goto")
+    uint32_t source;      // enum model_control_source
+};
+enum { MODEL_BINDINGS_MAX = 256 };
 
 // A coarser level of detail: triangles over a subset of the vertices, so that it needs no skinning
 // of its own. Lines and points keep all their vertices. The full surface is not listed.
@@ -421,7 +437,10 @@ struct model_info {
     X(root_weights, float)    /* authoring and display: [root][vertex] share; or empty */          \
     X(mirror_nodes, uint32_t) /* [node] the one across, or itself; with several roots */           \
     X(moves, struct model_move)                                                                    \
-    X(actions, struct model_action)
+    X(actions, struct model_action)                                                                \
+    X(action_ways, struct model_action_way) /* [action] */                                         \
+    X(action_masks, uint32_t)               /* nodes */                                            \
+    X(bindings, struct model_binding)
 
 struct model {
 #define X(field, type)                                                                             \

@@ -19,6 +19,45 @@ static enum err check_move(const struct model *m, size_t i, struct fault *f)
     return ERR_OK;
 }
 
+static enum err check_way(const struct model *m, size_t i, struct fault *f)
+{
+    const struct model_action_way *w = &m->action_ways[i];
+    if (w->root != MODEL_NONE && (w->root < 0 || (size_t)w->root >= m->roots_count))
+        return validate_bad(f, "action_ways", i, "no such root");
+    if (!validate_range(w->mask_first, w->mask_count, m->action_masks_count))
+        return validate_bad(f, "action_ways", i, "its mask lies outside the table");
+    return ERR_OK;
+}
+
+static enum err check_bindings(const struct model *m, struct fault *f)
+{
+    if (m->bindings_count > MODEL_BINDINGS_MAX)
+        return validate_bad(f, "bindings", 0, "too many bindings");
+    for (size_t i = 0; i < m->bindings_count; i++) {
+        const struct model_binding *b = &m->bindings[i];
+        if (b->kind > MODEL_BINDING_MOVEMENT || b->source > MODEL_CONTROL_BY_MOTION ||
+            b->input >= m->text_count)
+            return validate_bad(f, "bindings", i, "its kind, source or input");
+        if (b->action != MODEL_NONE && (b->action < 0 || (size_t)b->action >= m->actions_count))
+            return validate_bad(f, "bindings", i, "no such action");
+    }
+    return ERR_OK;
+}
+
+static enum err check_ways(const struct model *m, struct fault *f)
+{
+    if (m->action_ways_count != m->actions_count)
+        return validate_bad(f, "action_ways", 0, "there must be one for each action");
+    for (size_t i = 0; i < m->action_masks_count; i++)
+        if (m->action_masks[i] >= m->nodes_count)
+            return validate_bad(f, "action_masks", i, "no such node");
+    for (size_t i = 0; i < m->action_ways_count; i++) {
+        enum err e = check_way(m, i, f);
+        if (e != ERR_OK) return e;
+    }
+    return check_bindings(m, f);
+}
+
 enum err validate_controls(const struct model *m, struct fault *f)
 {
     enum err e = ERR_OK;
@@ -32,5 +71,5 @@ enum err validate_controls(const struct model *m, struct fault *f)
             a->source > MODEL_CONTROL_BY_MOTION || !(a->fade_s >= 0 && a->fade_s <= 10))
             e = validate_bad(f, "actions", i, "its name, clip or fade");
     }
-    return e;
+    return e == ERR_OK ? check_ways(m, f) : e;
 }

@@ -361,7 +361,7 @@ def rig_names(r, m, rig, folder):
         bad += [x for x in p.get("options", []) if not os.path.exists(os.path.join(folder, x))]
     bad += [b["joint"] for b in rig.get("face", {}).get("bones", []) if b["joint"] not in nodes]
     c = rig["controls"]
-    clips = [c["locomotion"]["idle"], c["locomotion"]["walk"]["clip"], c["locomotion"]["run"]["clip"]] + [a["clip"] for a in c["actions"].values()]
+    clips = [x if isinstance(x, str) else x["clip"] for x in c["locomotion"].values()] + [a["clip"] for a in c["actions"].values()]
     bad += [x for x in clips if x not in m.clips]
     for s in rig.get("springs", []):
         bad += [j["node"] for j in s["joints"] if j["node"] not in nodes]
