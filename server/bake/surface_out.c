@@ -232,6 +232,7 @@ static void add_nodes(struct glb *g, const struct trs *locals)
         add_floats(node, "translation", place, 3);
         add_floats(node, "rotation", turn, 4);
         add_floats(node, "scale", scale, 3);
+        add_number(cJSON_AddObjectToObject(node, "extras"), "node", m->nodes[i].source);
         for (size_t c = i + 1; c < m->nodes_count; c++) {
             if (m->nodes[c].parent != (int32_t)i) continue;
             if (!children) children = cJSON_AddArrayToObject(node, "children");
