@@ -13,8 +13,8 @@ extern const char *const surface_form_names[SURFACE_FORMS],
     *const surface_form_types[SURFACE_FORMS];
 
 // GLB: one mesh, a primitive a part, its joints in the example's pose. Inverse bind matrices are
-// those of that pose, so that the mesh is what was given and moves with its joints from there. A node's extras say its place in the source: `node` N, "#N" in a
-// POSE.
+// those of that pose, so that the mesh is what was given and moves with its joints from there. A
+// node's extras say its place in the source: `node` N, "#N" in a POSE.
 struct surface_file {
     uint8_t *bytes;
     size_t size_bytes;
