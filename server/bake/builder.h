@@ -8,6 +8,8 @@
 #include "server/bake/scene.h"
 #include "server/model/model.h"
 
+struct cJSON;
+
 // What the stages of compile_scene share. Each stage fills some tables of `model` from the scene
 // and from what earlier stages left here, all in scene->pool. Private to compile_*.c.
 struct builder {
@@ -54,6 +56,11 @@ MUST_CHECK enum err compile_details(struct builder *b);    // coarser details; a
 MUST_CHECK enum err compile_extras(struct builder *b, double unit_m);   // extras; by compile_info
 MUST_CHECK enum err compile_springs(struct builder *b, double unit_m);  // springs; by compile_info
 MUST_CHECK enum err compile_controls(struct builder *b, double unit_m); // moves; by compile_info
+// The `colliders` of an object of the rig file, VRM's schema in metres; *count of at most `most`.
+MUST_CHECK enum err springs_read_colliders(struct builder *b, const struct cJSON *owner,
+                                           const char *path, double units_a_m,
+                                           struct model_spring_collider *to, uint32_t most,
+                                           uint32_t *count);
 // Where a pose (locals, [node]) has each vertex, file units, and its nodes (model from node).
 MUST_CHECK enum err builder_places(struct builder *b, const struct trs *locals, struct xform *nodes,
                                    double (**place)[3]);

@@ -117,23 +117,45 @@ static enum err read_shape(struct reader *r, const cJSON *shape, struct model_sp
     return ERR_OK;
 }
 
-static enum err read_colliders(struct reader *r, const cJSON *owner)
+// Appends to `to`, which has room for `most`.
+static enum err read_colliders(struct reader *r, const cJSON *owner,
+                               struct model_spring_collider *to, size_t most, size_t *count)
 {
-    struct model *m = &r->b->model;
     const cJSON *list = rig_get(owner, "colliders");
     int index = 0;
     for (const cJSON *json = list ? list->child : NULL; json; json = json->next) {
-        if (m->spring_colliders_count == MODEL_SPRING_JOINTS_MAX)
-            return bad(r, "colliders", "more than 1024 colliders");
+        if (*count == most) {
+            char what[40];
+            (void)snprintf(what, sizeof what, "more than %zu colliders", most);
+            return bad(r, "colliders", what);
+        }
         size_t length = enter(r, "colliders", index++);
         struct model_spring_collider c = {0};
         enum err e = read_node(r, json, "node", &c.node);
         if (e == ERR_OK) e = read_shape(r, rig_get(json, "shape"), &c);
         if (e != ERR_OK) return e;
-        r->colliders[m->spring_colliders_count++] = c;
+        to[(*count)++] = c;
         r->path[length] = 0;
     }
     return ERR_OK;
+}
+
+enum err springs_read_colliders(struct builder *b, const cJSON *owner, const char *path,
+                                double units_a_m, struct model_spring_collider *to, uint32_t most,
+                                uint32_t *count)
+{
+    struct reader r = {.b = b, .unit = units_a_m, .named = true};
+    size_t made = 0;
+    (void)snprintf(r.path, sizeof r.path, "%s", path);
+    enum err e = read_colliders(&r, owner, to, most, &made);
+    *count = (uint32_t)made;
+    return e;
+}
+
+static enum err read_own(struct reader *r, const cJSON *owner)
+{
+    return read_colliders(r, owner, r->colliders, MODEL_SPRING_JOINTS_MAX,
+                          &r->b->model.spring_colliders_count);
 }
 
 static enum err use(struct reader *r, uint32_t collider)
@@ -169,7 +191,7 @@ static enum err read_uses(struct reader *r, const cJSON *json)
         }
     }
     uint32_t own = (uint32_t)r->b->model.spring_colliders_count;
-    if (e == ERR_OK) e = read_colliders(r, json);
+    if (e == ERR_OK) e = read_own(r, json);
     for (; own < r->b->model.spring_colliders_count && e == ERR_OK; own++)
         e = use(r, own);
     return e;
@@ -404,7 +426,7 @@ static enum err read_all(struct reader *r, const cJSON *json)
 {
     struct model *m = &r->b->model;
     if (cJSON_IsArray(json)) return read_springs(r, json);
-    enum err e = read_colliders(r, json);
+    enum err e = read_own(r, json);
     if (e != ERR_OK) return e;
     r->shared = (uint32_t)m->spring_colliders_count;
     r->groups = rig_get(json, "colliderGroups");

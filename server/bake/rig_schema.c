@@ -7,27 +7,7 @@
 #include <string.h>
 
 #include "common/check.h"
-
-// A schema is a tree of static tables. `either` is tried when the first form does not fit in
-// kind, so that a value may be a number or "auto".
-enum kind { ANY, NUMBER, POSITIVE, COUNT, BOOL, TEXT, OBJECT, MAP, LIST, NUMBERS };
-
-struct schema {
-    enum kind kind;
-    const struct schema_key *keys; // OBJECT
-    const struct schema *item;     // MAP, LIST
-    int length;                    // NUMBERS: exact, or 0 = any
-    const char *const *words;      // TEXT: allowed words, or NULL
-    const struct schema *either;
-};
-struct schema_key {
-    const char *name;
-    const struct schema *value;
-    bool required;
-};
-
-#define WORDS(...) ((const char *const[]){__VA_ARGS__, NULL})
-#define KEYS(...)  ((const struct schema_key[]){__VA_ARGS__, {NULL, NULL, false}})
+#include "server/bake/rig_schema_own.h"
 
 static const struct schema any = {.kind = ANY};
 static const struct schema number = {.kind = NUMBER};
@@ -170,7 +150,7 @@ static const struct schema collider_shape = {
          false})};
 static const struct schema collider = {
     .kind = OBJECT, .keys = KEYS({"node", &spring_node, true}, {"shape", &collider_shape, true})};
-static const struct schema colliders = {.kind = LIST, .item = &collider};
+const struct schema rig_schema_colliders = {.kind = LIST, .item = &collider};
 static const struct schema counts = {.kind = LIST, .item = &count};
 static const struct schema spring_joint = {
     .kind = OBJECT,
@@ -181,7 +161,7 @@ static const struct schema spring = {
     .kind = OBJECT,
     .keys = KEYS({"name", &text, false},
                  {"joints", &(const struct schema){.kind = LIST, .item = &spring_joint}, true},
-                 {"colliderGroups", &counts, false}, {"colliders", &colliders, false},
+                 {"colliderGroups", &counts, false}, {"colliders", &rig_schema_colliders, false},
                  {"center", &spring_node, false}, {"endLength", &number, false})};
 static const struct schema spring_list = {.kind = LIST, .item = &spring};
 static const struct schema collider_group = {
@@ -189,7 +169,7 @@ static const struct schema collider_group = {
 static const struct schema spring_bone = {
     .kind = OBJECT,
     .keys = KEYS(
-        {"colliders", &colliders, false},
+        {"colliders", &rig_schema_colliders, false},
         {"colliderGroups", &(const struct schema){.kind = LIST, .item = &collider_group}, false},
         {"springs", &spring_list, true})};
 static const struct schema springs = {
@@ -221,9 +201,8 @@ static const struct schema controls = {
                  {"actions", &(const struct schema){.kind = MAP, .item = &action}, false},
                  {"bindings", &text_map, false}, {"gestures", &text_map, false})};
 
-// Extras are checked by their own stage, key by key.
+// What no stage reads yet.
 static const struct schema open_object = {.kind = MAP, .item = &any};
-static const struct schema extras = {.kind = LIST, .item = &open_object};
 
 static const struct schema rig_schema = {
     .kind = OBJECT,
@@ -232,7 +211,7 @@ static const struct schema rig_schema = {
              {"skinning", &(const struct schema){.kind = TEXT, .words = WORDS("lbs", "dq")}, false},
              {"base_pose", &base_pose, false}, {"clips", &clips, false},
              {"drivers", &drivers, false}, {"roots", &roots, false}, {"face", &face, false},
-             {"extras", &extras, false}, {"springs", &springs, false},
+             {"extras", &rig_schema_extras, false}, {"springs", &springs, false},
              {"controls", &controls, false}, {"body", &open_object, false})};
 
 // The path grows and shrinks as the walk goes down and up.
@@ -273,6 +252,7 @@ static bool kind_fits(const struct schema *s, const cJSON *v)
         return cJSON_IsString(v);
     case OBJECT:
     case MAP:
+    case FORMS:
         return cJSON_IsObject(v);
     default:
         return cJSON_IsArray(v);
@@ -290,7 +270,8 @@ static const char *kind_says(const struct schema *s)
                                        "must be an object",
                                        "must be an object",
                                        "must be a list",
-                                       "must be a list of numbers"};
+                                       "must be a list of numbers",
+                                       "must be an object"};
     return says[s->kind];
 }
 
@@ -301,6 +282,11 @@ static enum err check_number(struct walk *w, const struct schema *s, const cJSON
     double x = v->valuedouble;
     if (!isfinite((float)x)) return wrong(w, "must be a finite number");
     if (s->kind == POSITIVE && !((float)x > 0)) return wrong(w, kind_says(s));
+    if (s->most > s->least && !(x >= s->least && x <= s->most)) {
+        char what[80];
+        (void)snprintf(what, sizeof what, "must be a number from %g to %g", s->least, s->most);
+        return wrong(w, what);
+    }
     if (s->kind == COUNT && (x < 0 || x > 1e9 || x != floor(x))) return wrong(w, kind_says(s));
     return ERR_OK;
 }
@@ -361,6 +347,21 @@ static enum err check_keys(struct walk *w, const struct schema *s, const cJSON *
     return ERR_OK;
 }
 
+// The keys are those of the form that `type` names.
+static enum err check_form(struct walk *w, const struct schema *s, const cJSON *v)
+{
+    const cJSON *type = cJSON_GetObjectItemCaseSensitive(v, "type");
+    char what[160] = "must be one of:";
+    for (const struct schema_key *k = s->keys; k->name; k++) {
+        if (cJSON_IsString(type) && strcmp(k->name, type->valuestring) == 0)
+            return check_keys(w, k->value, v);
+        size_t used = strlen(what);
+        (void)snprintf(what + used, sizeof what - used, " %s", k->name);
+    }
+    (void)push(w, "type");
+    return wrong(w, what);
+}
+
 static enum err check_items(struct walk *w, const struct schema *s, const cJSON *v)
 {
     unsigned index = 0;
@@ -382,6 +383,8 @@ static enum err check_value(struct walk *w, const struct schema *s, const cJSON 
         form = form->either;
     if (!form) return wrong(w, kind_says(s));
     switch (form->kind) {
+    case FORMS:
+        return check_form(w, form, v);
     case NUMBER:
     case POSITIVE:
     case COUNT:

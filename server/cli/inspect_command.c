@@ -161,6 +161,7 @@ static cJSON *list_roots(const struct model *m)
 
 static cJSON *list_extras(const struct model *m)
 {
+    static const char *const types[] = {"jiggle", "muscle", "cloth", "plugin"};
     cJSON *list = cJSON_CreateArray();
     for (size_t i = 0; i < m->extras_count; i++) {
         const struct model_extra *e = &m->extras[i];
@@ -169,7 +170,7 @@ static cJSON *list_extras(const struct model *m)
         for (uint32_t k = 0; k < e->block_count; k++)
             for (uint32_t lane = 0; lane < MODEL_LANES; lane++)
                 vertices += m->extra_blocks[e->block_first + k].share[lane] > 0;
-        cJSON_AddStringToObject(extra, "type", e->kind == MODEL_EXTRA_MUSCLE ? "muscle" : "jiggle");
+        cJSON_AddStringToObject(extra, "type", types[e->kind]);
         cJSON_AddStringToObject(extra, "name", model_text(m, e->name));
         cJSON_AddStringToObject(extra, "joint", model_text(m, m->nodes[e->node].name));
         cJSON_AddNumberToObject(extra, "vertices", (double)vertices);

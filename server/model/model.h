@@ -233,12 +233,19 @@ struct model_example_delta { // authoring: D of the example as it was sculpted, 
 };
 
 // Extras: deformations between skinning and correctives, in the rig file's order.
-enum model_extra_kind { MODEL_EXTRA_JIGGLE, MODEL_EXTRA_MUSCLE };
+enum model_extra_kind {
+    MODEL_EXTRA_JIGGLE,
+    MODEL_EXTRA_MUSCLE,
+    MODEL_EXTRA_CLOTH,
+    MODEL_EXTRA_PLUGIN
+};
+enum { MODEL_EXTRAS_MAX = 64, MODEL_PARTICLES_MAX = 2048, MODEL_EXTRA_COLLIDERS_MAX = 64 };
 struct model_extra {
     uint32_t kind, name;
     uint32_t node;                     // whose motion drives it
     uint32_t block_first, block_count; // into extra_blocks
-    uint32_t muscle;                   // into muscles; 0 for other kinds
+    uint32_t item;                     // into the table of its kind: softs (jiggle and cloth),
+                                       // muscles, plugins; a jiggle without softs is one mass
     double radius;                     // file units
     double center[3];                  // of the region, in the node's frame
     double frequency_hz, damping_ratio, amount;
@@ -253,6 +260,50 @@ struct model_muscle {
 struct model_extra_block { // by ascending block
     uint32_t block;
     float share[MODEL_LANES]; // 0 .. 1; 0: not in the region
+};
+// More about a muscle: one for each, or none at all.
+struct model_fibre {
+    uint32_t from, to;           // nodes that its ends hang on
+    double from_at[3], to_at[3]; // where, in their frames
+    double rest;                 // from end to end in the base pose, file units
+    double shorter;      // share of `rest` by which it is shorter when contracted; 0: by angle
+    double direction[3]; // in the extra's node's frame; zero: from joint to joint
+    double slide;        // share of what would drag the skin along it that is left out
+    double activation;   // without bending, when nobody says otherwise
+};
+// What jiggles in places of its own, and cloth.
+struct model_soft {
+    uint32_t particle_first, particle_count; // into particles; 1 ..
+    uint32_t link_first, link_count;         // into links
+    uint32_t hold_first, hold_count;         // one for each block of the extra; 0: by share alone
+    uint32_t collider_first, collider_count; // into extra_colliders
+    double limit;                            // from where skinning has it, file units
+    double hit_radius;                       // of a particle
+    double volume;                           // jiggle: share of the volume swept that is kept
+    double ring;    // jiggle: area of the rim that takes it up, weighted; 0: none
+    double gravity; // cloth: share of g that it feels when its joint leans from the base pose
+    double drag_per_s;
+    uint32_t iterations, reserved;
+};
+struct model_particle { // rides where skinning has it: sum of weight * node * at
+    uint32_t node[4];
+    float weight[4], at[4][3]; // at: in the node's frame
+    float freedom;             // 0: held by the skin .. 1
+    float area[3]; // jiggle: what a step of this particle sweeps, in the extra's node's frame
+};
+struct model_link { // of particles of one extra, from its first
+    uint32_t a, b;
+    float strength; // 0 .. 1 of its stretch that a step takes back; jiggle: pull on its neighbour
+};
+struct model_hold { // of one block's lanes on particles, from the extra's first
+    uint16_t particle[4][MODEL_LANES];
+    float weight[4][MODEL_LANES];
+};
+struct model_plugin {
+    uint32_t library;  // file name in the folder of plugins
+    uint32_t settings; // JSON text
+    uint32_t isolate;  // in a process of its own
+    uint32_t budget_us; // 0: the server's own
 };
 
 // Several roots (method C): each poses the whole skeleton by itself; a slot says whose pose it
@@ -440,7 +491,14 @@ struct model_info {
     X(actions, struct model_action)                                                                \
     X(action_ways, struct model_action_way) /* [action] */                                         \
     X(action_masks, uint32_t)               /* nodes */                                            \
-    X(bindings, struct model_binding)
+    X(bindings, struct model_binding)                                                              \
+    X(fibres, struct model_fibre) /* one a muscle, or none */                                      \
+    X(softs, struct model_soft)                                                                    \
+    X(particles, struct model_particle)                                                            \
+    X(links, struct model_link)                                                                    \
+    X(holds, struct model_hold)                                                                    \
+    X(extra_colliders, struct model_spring_collider)                                               \
+    X(plugins, struct model_plugin)
 
 struct model {
 #define X(field, type)                                                                             \

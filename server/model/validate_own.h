@@ -18,6 +18,9 @@ bool validate_finite(const void *floats, size_t bytes);
 // Drivers, their solves, examples and corrections. Blocks and nodes have been checked.
 enum err validate_drivers(const struct model *m, struct fault *f);
 enum err validate_extras(const struct model *m, struct fault *f);
+// A collider of `table`: node, shape and numbers.
+enum err validate_collider(const struct model *m, const char *table,
+                           const struct model_spring_collider *c, size_t i, struct fault *f);
 enum err validate_springs(const struct model *m, struct fault *f);
 enum err validate_roots(const struct model *m, struct fault *f);
 enum err validate_controls(const struct model *m, struct fault *f);

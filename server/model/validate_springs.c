@@ -21,14 +21,14 @@ static enum err check_joint(const struct model *m, size_t i, struct fault *f)
     return ERR_OK;
 }
 
-static enum err check_collider(const struct model *m, size_t i, struct fault *f)
+enum err validate_collider(const struct model *m, const char *table,
+                           const struct model_spring_collider *c, size_t i, struct fault *f)
 {
-    const struct model_spring_collider *c = &m->spring_colliders[i];
     if (c->node >= m->nodes_count || c->shape > MODEL_SPRING_PLANE || c->inside > 1)
-        return validate_bad(f, "spring_colliders", i, "its node or shape");
+        return validate_bad(f, table, i, "its node or shape");
     if (!validate_finite(c->offset, sizeof c->offset) || !validate_finite(c->end, sizeof c->end) ||
         !is_size(c->radius))
-        return validate_bad(f, "spring_colliders", i, "a number is out of range");
+        return validate_bad(f, table, i, "a number is out of range");
     return ERR_OK;
 }
 
@@ -91,7 +91,7 @@ enum err validate_springs(const struct model *m, struct fault *f)
     for (size_t i = 0; i < m->spring_joints_count && e == ERR_OK; i++)
         e = check_joint(m, i, f);
     for (size_t i = 0; i < m->spring_colliders_count && e == ERR_OK; i++)
-        e = check_collider(m, i, f);
+        e = validate_collider(m, "spring_colliders", &m->spring_colliders[i], i, f);
     for (size_t i = 0; i < m->spring_steps_count && e == ERR_OK; i++)
         e = check_step(m, i, &stepped, f);
     for (size_t i = 0; i < m->springs_count && e == ERR_OK; i++)

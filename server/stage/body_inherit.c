@@ -36,20 +36,10 @@ static int32_t same_clip(const struct model *m, const struct model *old, int32_t
     return MODEL_NONE;
 }
 
-// What swings goes on swinging where the extras are the same.
 static void inherit_extras(struct body *b, const struct body *from)
 {
-    const struct model *m = b->options.model, *old = from->options.model;
     b->extras_age_s = from->extras_age_s;
-    if (!b->extras.model || !from->extras.model || m->extras_count != old->extras_count ||
-        m->muscles_count != old->muscles_count ||
-        (m->muscles_count > 0 &&
-         memcmp(m->muscles, old->muscles, m->muscles_count * sizeof *m->muscles) != 0) ||
-        memcmp(m->extras, old->extras, m->extras_count * sizeof *m->extras) != 0)
-        return;
-    memcpy(b->extras.states, from->extras.states, extras_bytes(m));
-    b->extras.started = from->extras.started;
-    b->extras.moving = from->extras.moving;
+    if (b->extras.model && from->extras.model) extras_inherit(&b->extras, &from->extras);
 }
 
 static void inherit_roots(struct body *b, const struct body *from)

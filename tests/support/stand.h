@@ -18,7 +18,7 @@ struct stand {
     struct pose pose;       // set by the test; stand_open leaves the rest pose
     struct surface_block *blocks;
     _Bool without_correctives;
-    const struct extras *extras;    // NULL: at rest
+    struct extras *extras;          // NULL: at rest
     const struct roots_pose *roots; // NULL: all of them in `pose`
     float *positions, *normals;     // vertex_count * 3, written by stand_evaluate
 };

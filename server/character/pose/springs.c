@@ -5,6 +5,7 @@
 
 #include "common/check.h"
 #include "common/vector.h"
+#include "server/character/pose/collider.h"
 #include "server/character/pose/rotation.h"
 #include "server/character/pose/skeleton.h"
 
@@ -171,51 +172,6 @@ struct pass {
     bool moved;
 };
 
-static bool push_out(const struct xform *node, const struct model_spring_collider *c,
-                     double hit_radius, double tail[3])
-{
-    double offset[3], end[3], at[3], to[3], way, size;
-    wide(c->offset, offset);
-    wide(c->end, end);
-    xform_point(node, offset, at);
-    if (c->shape == MODEL_SPRING_PLANE) {
-        double across[3];
-        direction(node, end, across);
-        size = length_of(across);
-        if (!(size > 0)) return false;
-        for (int r = 0; r < 3; r++)
-            to[r] = across[r] / size;
-        double d[3] = {tail[0] - at[0], tail[1] - at[1], tail[2] - at[2]};
-        way = vector_dot(d, to) - hit_radius;
-    } else {
-        if (c->shape == MODEL_SPRING_CAPSULE) {
-            double other[3], line[3], d[3];
-            xform_point(node, end, other);
-            for (int r = 0; r < 3; r++) {
-                line[r] = other[r] - at[r];
-                d[r] = tail[r] - at[r];
-            }
-            double square = vector_dot(line, line);
-            double part = square > 0 ? vector_dot(line, d) / square : 0;
-            part = fmin(fmax(part, 0), 1);
-            for (int r = 0; r < 3; r++)
-                at[r] += part * line[r];
-        }
-        for (int r = 0; r < 3; r++)
-            to[r] = tail[r] - at[r];
-        size = length_of(to);
-        way = c->inside ? (double)c->radius - hit_radius - size
-                        : size - (double)c->radius - hit_radius;
-        if (!(size > 0)) return false; // in the very middle every way out is as good
-        for (int r = 0; r < 3; r++)
-            to[r] *= (c->inside ? -1 : 1) / size;
-    }
-    if (!(way < 0)) return false;
-    for (int r = 0; r < 3; r++)
-        tail[r] -= way * to[r];
-    return true;
-}
-
 static void collide(const struct pass *p, const struct model_spring_joint *joint,
                     const double pivot[3], double length, const double rest[3], double tail[3])
 {
@@ -225,7 +181,9 @@ static void collide(const struct pass *p, const struct model_spring_joint *joint
         const struct model_spring_collider *c =
             &m->spring_colliders[m->spring_uses[spring->use_first + i]];
         const struct xform *node = &p->s->scene_from_node[p->s->step_of_node[c->node]];
-        if (push_out(node, c, (double)joint->hit_radius, tail))
+        struct collider_place place;
+        if (collider_place_at(node, c, &place) &&
+            collider_push(&place, (double)joint->hit_radius, tail))
             keep_length(pivot, length, rest, tail);
     }
 }

@@ -24,7 +24,7 @@ static void begin_correct(struct surface_frame *f, struct arena *scratch)
     if (weighs)
         f->pose_refused = !driver_weights(job->model, job->pose.locals, job->driver_weights);
     f->correct = correct_begin(job->model, job->correct, weighs ? job->driver_weights : NULL,
-                               job->extras && job->extras->moving, scratch);
+                               job->extras && job->extras->applied, scratch);
     f->correct.skinning = job->skinning;
     f->correct.level = job->level;
     f->correct.palette = f->palette;
@@ -129,7 +129,10 @@ void surface_keep(const struct surface_frame *f, size_t part, size_t part_count)
 void surface_extras(const struct surface_frame *f, size_t part, size_t part_count)
 {
     struct share s = share_of(f->job.model->blocks_count, part, part_count);
-    if (f->job.extras) extras_apply(f->job.extras, f->job.out, s.first, s.count);
+    if (!f->job.extras) return;
+    if (f->job.extras->whole && part > 0) return;
+    if (f->job.extras->whole) s = (struct share){0, f->job.model->blocks_count};
+    extras_apply(f->job.extras, f->job.out, s.first, s.count);
 }
 
 void surface_correct(const struct surface_frame *f, size_t part, size_t part_count)

@@ -3,133 +3,145 @@
 #include <math.h>
 #include <string.h>
 
+#include "common/vector.h"
+
 static const double STEP_S = 1.0 / 480;
 
-// A turn about +Y by the yaw, or back.
-static void turn_yaw(double yaw_rad, double direction, const double in[3], double out[3])
+void swing_settle(struct swing *s, struct swing_mass *masses, uint32_t count,
+                  double (*anchors)[3], const struct extra_motion *now)
 {
-    double c = cos(yaw_rad), s = direction * sin(yaw_rad), x = in[0], z = in[2];
-    out[0] = c * x + s * z;
-    out[1] = in[1];
-    out[2] = c * z - s * x;
+    *s = (struct swing){.yaw_rad = now->yaw_rad};
+    for (uint32_t i = 0; i < count; i++) {
+        struct swing_mass *m = &masses[i];
+        *m = (struct swing_mass){0};
+        drive_settle(&m->drive, anchors[i]);
+        memcpy(m->mass, anchors[i], sizeof m->mass);
+        memcpy(m->before, anchors[i], sizeof m->before);
+    }
 }
 
-static void anchor_of(const struct model_extra *e, const struct extra_motion *now, double out[3])
+// A mass that is stopped loses what speed it had into the collider.
+static void stop(const struct swing_spring *k, double u, struct swing_mass *m)
 {
-    double at[3];
-    xform_point(&now->model_from_node[e->node], e->center, at);
-    turn_yaw(now->yaw_rad, 1, at, out);
+    double free[3], way[3], size, into;
+    memcpy(free, m->mass, sizeof free);
+    if (!soft_push(k->colliders, k->collider_count, u, k->hit_radius, m->mass)) return;
     for (int r = 0; r < 3; r++)
-        out[r] += now->place[r];
+        way[r] = m->mass[r] - free[r];
+    size = sqrt(vector_dot(way, way));
+    into = size > 0 ? vector_dot(m->speed, way) / size : 0;
+    for (int r = 0; r < 3 && into < 0; r++)
+        m->speed[r] -= into * way[r] / size;
 }
 
-void swing_settle(struct swing *s, const struct model_extra *e, const struct extra_motion *now)
+// One step: symplectic in the springs, implicit in the dampers; stable up to 150 Hz.
+static void step(struct swing_mass *masses, uint32_t count, const struct swing_spring *k,
+                 const struct drive_weights *w, double u)
 {
-    *s = (struct swing){0};
-    anchor_of(e, now, s->anchor);
-    memcpy(s->mass, s->anchor, sizeof s->mass);
-    memcpy(s->before, s->anchor, sizeof s->before);
-}
-
-// One step, in which the anchor gets to `anchor` and there moves at `velocity`: symplectic in the
-// spring, implicit in the damper; stable up to 150 Hz.
-static void step(struct swing *s, const struct swing_spring *spring, const double anchor[3],
-                 const double velocity[3])
-{
-    double omega = 6.283185307179586 * spring->frequency_hz;
-    double k = omega * omega, c = 2 * spring->damping_ratio * omega;
-    for (int r = 0; r < 3; r++) {
-        double pull = k * (s->before[r] - s->mass[r]) + c * velocity[r];
-        s->speed[r] = (s->speed[r] + STEP_S * pull) / (1 + STEP_S * c);
-        s->mass[r] += STEP_S * s->speed[r];
-        s->before[r] = anchor[r];
-    }
-}
-
-struct path { // of the anchor over one frame: cubic by both ends
-    double from[3], to[3], leave[3], arrive[3], dt_s;
-};
-
-static void path_at(const struct path *p, double left_s, double at[3], double velocity[3])
-{
-    double t = 1 - fmin(left_s / p->dt_s, 1), u = 1 - t;
-    for (int r = 0; r < 3; r++) {
-        double d = p->to[r] - p->from[r], a = p->leave[r] * p->dt_s, b = p->arrive[r] * p->dt_s;
-        at[r] = p->from[r] + t * t * (3 - 2 * t) * d + t * u * (u * a - t * b);
-        velocity[r] = (6 * t * u * d + u * (1 - 3 * t) * a + t * (3 * t - 2) * b) / p->dt_s;
-    }
-}
-
-static bool find_path(struct swing *s, const double anchor[3], double dt_s, double jump,
-                      struct path *p)
-{
-    double square = 0;
-    *p = (struct path){.dt_s = dt_s};
-    for (int r = 0; r < 3; r++) {
-        double d = anchor[r] - s->anchor[r];
-        square += d * d;
-    }
-    bool jumps = square > jump * dt_s * jump * dt_s, moves = square > 0;
-    for (int r = 0; r < 3; r++) {
-        double d = anchor[r] - s->anchor[r];
-        if (jumps) { // as if it had been there all the time
-            s->mass[r] += d;
-            s->before[r] += d;
-            s->anchor[r] = anchor[r];
-            d = 0;
+    double omega = 6.283185307179586 * k->frequency_hz;
+    double stiff = omega * omega, c = 2 * k->damping_ratio * omega;
+    for (uint32_t i = 0; i < k->link_count; i++) { // neighbours draw each other along
+        const struct model_link *l = &k->links[i];
+        struct swing_mass *a = &masses[l->a], *b = &masses[l->b];
+        for (int r = 0; r < 3; r++) {
+            double d = (a->mass[r] - a->before[r]) - (b->mass[r] - b->before[r]);
+            double pull = STEP_S * stiff * (double)l->strength * d;
+            a->speed[r] -= pull;
+            b->speed[r] += pull;
         }
-        double slope = d / dt_s;
-        p->from[r] = s->anchor[r];
-        p->to[r] = anchor[r];
-        p->leave[r] = s->velocity[r];
-        p->arrive[r] = slope;
-        if (s->slope_s > 0 && moves)
-            p->arrive[r] += (slope - s->slope[r]) * dt_s / (dt_s + s->slope_s);
-        if (jumps) p->arrive[r] = p->leave[r] = 0;
-        s->slope[r] = slope;
-        s->velocity[r] = p->arrive[r];
     }
-    s->slope_s = dt_s;
-    memcpy(s->anchor, anchor, sizeof s->anchor);
-    return moves;
+    for (uint32_t i = 0; i < count; i++) {
+        struct swing_mass *m = &masses[i];
+        double at[3], velocity[3];
+        drive_at(&m->drive, w, at, velocity);
+        for (int r = 0; r < 3; r++) {
+            double pull = stiff * (m->before[r] - m->mass[r]) + c * velocity[r];
+            m->speed[r] = (m->speed[r] + STEP_S * pull) / (1 + STEP_S * c);
+            m->mass[r] += STEP_S * m->speed[r];
+            m->before[r] = at[r];
+        }
+        if (k->collider_count) stop(k, u, m);
+    }
 }
 
-// What is shown: the mass carried on to the instant, held back smoothly near the reach.
-static bool show(struct swing *s, const struct swing_spring *k, double yaw_rad)
+// As if they had been there all the time: what they are displaced by turns with the model.
+static void move_along(struct swing *s, struct swing_mass *m, const double anchor[3],
+                       const struct extra_motion *now)
+{
+    struct extra_motion turned = {.yaw_rad = now->yaw_rad - s->yaw_rad};
+    struct drive_scene turn = drive_scene_of(&turned);
+    double mass[3], before[3], speed[3];
+    for (int r = 0; r < 3; r++) {
+        mass[r] = m->mass[r] - m->drive.to[r];
+        before[r] = m->before[r] - m->drive.to[r];
+        speed[r] = m->speed[r] - m->drive.arrive[r];
+    }
+    drive_turn(&turn, 1, mass, m->mass);
+    drive_turn(&turn, 1, before, m->before);
+    drive_turn(&turn, 1, speed, m->speed);
+    for (int r = 0; r < 3; r++) {
+        m->mass[r] += anchor[r];
+        m->before[r] += anchor[r];
+    }
+}
+
+// What is shown: the mass carried on to the instant, held back smoothly near the limit.
+static bool show(const struct swing *s, struct swing_mass *m, const struct swing_spring *k,
+                 const struct drive_scene *scene)
 {
     double away[3], square = 0, speed = 0;
     for (int r = 0; r < 3; r++) {
-        away[r] = s->mass[r] + s->phase_s * s->speed[r] - s->anchor[r];
+        away[r] = m->mass[r] + s->phase_s * m->speed[r] - m->drive.to[r];
         square += away[r] * away[r];
-        speed += s->speed[r] * s->speed[r];
+        speed += m->speed[r] * m->speed[r];
     }
-    double scale = k->amount / sqrt(1 + square / (k->reach * k->reach));
+    double scale = k->amount / sqrt(1 + square / (k->limit * k->limit));
     for (int r = 0; r < 3; r++)
         away[r] *= scale;
-    turn_yaw(yaw_rad, -1, away, s->shown);
-    double nothing = 2e-5 * k->reach; // come to rest exactly
-    return square > nothing * nothing ||
-           speed > nothing * nothing * k->frequency_hz * k->frequency_hz;
+    drive_turn(scene, -1, away, m->shown);
+    double nothing = 2e-5 * k->limit; // come to rest exactly
+    return !(square <= nothing * nothing &&
+             speed <= nothing * nothing * k->frequency_hz * k->frequency_hz);
 }
 
-bool swing_advance(struct swing *s, const struct model_extra *e, const struct swing_spring *k,
+static bool is_finite(const struct swing_mass *m)
+{
+    double sum = 0;
+    for (int r = 0; r < 3; r++)
+        sum += m->shown[r] + m->mass[r] + m->speed[r];
+    return isfinite(sum) != 0;
+}
+
+bool swing_advance(struct swing *s, struct swing_mass *masses, uint32_t count,
+                   double (*anchors)[3], const struct swing_spring *k,
                    const struct extra_motion *now)
 {
-    double anchor[3], jump = SWING_JUMP_M_S / (double)now->model->info->unit_m;
-    struct path p;
-    anchor_of(e, now, anchor);
-    for (int r = 0; r < 3; r++)
-        if (!isfinite(anchor[r])) return false;
-    if (!(now->dt_s > 0)) return show(s, k, now->yaw_rad);
-    bool moves = find_path(s, anchor, now->dt_s, jump, &p);
-    s->phase_s += now->dt_s;
-    while (s->phase_s >= STEP_S) {
-        double at[3], velocity[3];
-        s->phase_s -= STEP_S;
-        path_at(&p, s->phase_s, at, velocity);
-        step(s, k, at, velocity);
+    struct drive_scene scene = drive_scene_of(now);
+    bool cut = false, moves = false, swings = false, finite = true;
+    for (uint32_t i = 0; i < count; i++) {
+        for (int r = 0; r < 3; r++)
+            if (!isfinite(anchors[i][r])) return false;
+        cut = cut || (now->dt_s > 0 && soft_jumps(now, masses[i].drive.to, anchors[i]));
     }
-    if (show(s, k, now->yaw_rad) || moves) return true;
-    swing_settle(s, e, now);
+    for (uint32_t i = 0; i < count && now->dt_s > 0; i++) {
+        if (cut) move_along(s, &masses[i], anchors[i], now);
+        moves = drive_next(&masses[i].drive, anchors[i], now->dt_s, s->slope_s, cut) || moves;
+    }
+    if (now->dt_s > 0) {
+        s->slope_s = now->dt_s;
+        s->phase_s += now->dt_s;
+    }
+    s->yaw_rad = now->yaw_rad;
+    while (s->phase_s >= STEP_S) {
+        s->phase_s -= STEP_S;
+        struct drive_weights w = drive_weights_at(now->dt_s, s->phase_s);
+        step(masses, count, k, &w, 1 - fmin(s->phase_s / now->dt_s, 1));
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        swings = show(s, &masses[i], k, &scene) || swings;
+        finite = finite && is_finite(&masses[i]);
+    }
+    if (finite && (swings || moves)) return true;
+    swing_settle(s, masses, count, anchors, now);
     return false;
 }

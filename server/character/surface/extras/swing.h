@@ -1,28 +1,34 @@
 #pragma once
-#include <stdbool.h>
+#include "server/character/surface/extras/soft.h"
 
-#include "server/character/surface/extras/extra.h"
-
-// A mass on a damped spring behind a point that a joint carries through the scene: what jiggles,
-// and what a muscle does when it is hit. It steps at a fixed rate over the point's path, which is
-// smooth between the instants that are known, so that frame rates do not change how it swings.
-struct swing {
-    double anchor[3];         // where the joint has the point, scene axes, model lengths
-    double velocity[3];       // of its path there
-    double slope[3], slope_s; // how it went in the step before, and how long that took
-    double mass[3], speed[3]; // the mass, alike
-    double phase_s;           // since the last whole step
-    double before[3];         // the anchor then
+// Masses on damped springs behind points that skinning carries through the scene: what jiggles,
+// and what a muscle does when it is hit. They step at a fixed rate over the points' paths, so that
+// frame rates do not change how they swing.
+struct swing_mass {
+    struct drive drive;       // of its point
+    double mass[3], speed[3]; // scene axes, model lengths
+    double before[3];         // the point at the last whole step
     double shown[3];          // displacement at this instant, model space
+};
+struct swing { // of all masses of one extra
+    double phase_s; // since the last whole step
+    double slope_s; // how long the frame before took; 0: there was none
+    double yaw_rad; // at the last instant
 };
 struct swing_spring {
     double frequency_hz, damping_ratio, amount;
-    double reach; // `shown` / amount approaches it smoothly
+    double limit; // `shown` / amount approaches it smoothly
+    const struct model_link *links;
+    uint32_t link_count;
+    const struct soft_collider *colliders; // as of now; may be NULL
+    uint32_t collider_count;
+    double hit_radius;
 };
 
-void swing_settle(struct swing *s, const struct model_extra *e, const struct extra_motion *now);
-// False: at rest, and then exactly. Steps of the point faster than SWING_JUMP_M_S are cuts (a clip
-// that begins anew, a character put elsewhere): the mass goes along.
-#define SWING_JUMP_M_S 15.0
-bool swing_advance(struct swing *s, const struct model_extra *e, const struct swing_spring *k,
+// anchors: [mass], scene. At rest there.
+void swing_settle(struct swing *s, struct swing_mass *masses, uint32_t count,
+                  double (*anchors)[3], const struct extra_motion *now);
+// False: all at rest, and then exactly. Where any point jumps (soft_jumps) all masses go along.
+bool swing_advance(struct swing *s, struct swing_mass *masses, uint32_t count,
+                   double (*anchors)[3], const struct swing_spring *k,
                    const struct extra_motion *now);
