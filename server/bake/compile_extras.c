@@ -39,9 +39,9 @@ enum err extras_read_colliders(struct extras_reader *r, const cJSON *json, struc
 {
     soft->collider_first = (uint32_t)r->b->model.extra_colliders_count;
     if (!rig_get(json, "colliders")) return ERR_OK;
-    enum err e = springs_read_colliders(
-        r->b, json, r->path, 1 / r->unit_m, r->colliders + soft->collider_first,
-        MODEL_EXTRA_COLLIDERS_MAX, &soft->collider_count);
+    enum err e = springs_read_colliders(r->b, json, r->path, 1 / r->unit_m,
+                                        r->colliders + soft->collider_first,
+                                        MODEL_EXTRA_COLLIDERS_MAX, &soft->collider_count);
     r->b->model.extra_colliders_count += soft->collider_count;
     return e;
 }

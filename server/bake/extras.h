@@ -48,10 +48,10 @@ MUST_CHECK enum err extras_region_write(struct extras_reader *r, struct model_ex
 
 // ---- particles over the region (extras_particles.c)
 struct extras_net {
-    uint32_t count;     // particles
-    uint32_t *vertex;   // [particle] the vertex that it stands at
-    uint32_t *cluster;  // [vertex] the nearest particle, UINT32_MAX outside
-    uint32_t *first;    // [particle + 1] CSR
+    uint32_t count;      // particles
+    uint32_t *vertex;    // [particle] the vertex that it stands at
+    uint32_t *cluster;   // [vertex] the nearest particle, UINT32_MAX outside
+    uint32_t *first;     // [particle + 1] CSR
     uint32_t *neighbour; // ascending
 };
 // At most `most` particles spread over the vertices with `inside` set; all of them where they are
@@ -61,7 +61,8 @@ MUST_CHECK enum err extras_net_spread(struct extras_reader *r, const uint8_t *in
 // A particle that rides where skinning has the vertex.
 struct model_particle extras_particle_at(const struct extras_reader *r, uint32_t vertex);
 MUST_CHECK enum err extras_particle_add(struct extras_reader *r, const struct model_particle *p);
-MUST_CHECK enum err extras_link_add(struct extras_reader *r, uint32_t a, uint32_t b, float strength);
+MUST_CHECK enum err extras_link_add(struct extras_reader *r, uint32_t a, uint32_t b,
+                                    float strength);
 // How the region's vertices hang on the particles: smooth weights of the four nearest, times the
 // vertex's share where `shared`; `exact`: corrected so that a linear field is met. Adds the holds
 // of the extra's blocks.

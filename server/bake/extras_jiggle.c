@@ -72,11 +72,10 @@ static enum err measure_areas(struct extras_reader *r, struct model_soft *soft)
             if (!(s > 0)) continue;
             soft->ring += 4 * s * (1 - s) * sqrt(size);
             for (int c = 0; c < 3; c++)
-                local[c] = back.col[0][c] * area[0] + back.col[1][c] * area[1] +
-                           back.col[2][c] * area[2];
+                local[c] =
+                    back.col[0][c] * area[0] + back.col[1][c] * area[1] + back.col[2][c] * area[2];
             const struct model_hold *b =
-                soft->hold_count ? &r->holds[soft->hold_first + at[lane / MODEL_LANES]]
-                                    : NULL;
+                soft->hold_count ? &r->holds[soft->hold_first + at[lane / MODEL_LANES]] : NULL;
             for (int j = 0; j < (b ? 4 : 1); j++) {
                 uint32_t p = b ? b->particle[j][lane % MODEL_LANES] : 0;
                 double w = b ? (double)b->weight[j][lane % MODEL_LANES] : s;

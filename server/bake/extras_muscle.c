@@ -87,7 +87,8 @@ static void find_fibre(const struct extras_reader *r, const double along_unit[3]
     x->half = (high - low) / 2;
     for (int k = 0; k < 3; k++)
         middle[k] = from[k] + along_unit[k] * length * (low + high) / 2;
-    if (xform_invert(&r->nodes[r->extra->node], &back)) xform_point(&back, middle, r->extra->center);
+    if (xform_invert(&r->nodes[r->extra->node], &back))
+        xform_point(&back, middle, r->extra->center);
 }
 
 // The fibre's direction in the base pose: as the rig file says, or from joint to joint.

@@ -173,7 +173,8 @@ struct near {
     int count;
 };
 
-static struct near find_near(const struct extras_reader *r, const struct extras_net *net, uint32_t v)
+static struct near find_near(const struct extras_reader *r, const struct extras_net *net,
+                             uint32_t v)
 {
     struct near n = {.count = 0};
     for (uint32_t p = 0; p < net->count; p++) {
@@ -263,8 +264,7 @@ enum err extras_bind(struct extras_reader *r, const struct extras_net *net, bool
     size_t first = m->holds_count;
     if (!at) return builder_no_memory(r->b);
     for (uint32_t i = 0; i < e->block_count; i++) {
-        r->holds =
-            grown(r->b, r->holds, m->holds_count, &r->hold_room, sizeof *r->holds);
+        r->holds = grown(r->b, r->holds, m->holds_count, &r->hold_room, sizeof *r->holds);
         if (!r->holds) return builder_no_memory(r->b);
         r->holds[m->holds_count++] = (struct model_hold){0};
         at[blocks[e->block_first + i].block] = i;

@@ -22,11 +22,10 @@ enum err extras_read_plugin(struct extras_reader *r, const cJSON *json,
     struct model *m = &r->b->model;
     const cJSON *library = rig_get(json, "library"), *settings = rig_get(json, "settings");
     char *text = settings ? cJSON_PrintUnformatted(settings) : NULL;
-    struct model_plugin p = {
-        .library = builder_text(r->b, library->valuestring),
-        .settings = builder_text(r->b, settings ? text : "{}"),
-        .isolate = cJSON_IsTrue(rig_get(json, "isolate")) ? 1 : 0,
-        .budget_us = (uint32_t)(1000 * extras_number(json, "budget_ms", 0))};
+    struct model_plugin p = {.library = builder_text(r->b, library->valuestring),
+                             .settings = builder_text(r->b, settings ? text : "{}"),
+                             .isolate = cJSON_IsTrue(rig_get(json, "isolate")) ? 1 : 0,
+                             .budget_us = (uint32_t)(1000 * extras_number(json, "budget_ms", 0))};
     bool fits = !settings || (text && strlen(text) < SETTINGS_MAX);
     enum err e = ERR_OK;
     cJSON_free(text);

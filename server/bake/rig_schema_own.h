@@ -25,6 +25,5 @@ struct schema_key {
 #define WORDS(...) ((const char *const[]){__VA_ARGS__, NULL})
 #define KEYS(...)  ((const struct schema_key[]){__VA_ARGS__, {NULL, NULL, false}})
 
-
 extern const struct schema rig_schema_colliders; // VRM's: a node and a shape each
 extern const struct schema rig_schema_extras;

@@ -300,9 +300,9 @@ struct model_hold { // of one block's lanes on particles, from the extra's first
     float weight[4][MODEL_LANES];
 };
 struct model_plugin {
-    uint32_t library;  // file name in the folder of plugins
-    uint32_t settings; // JSON text
-    uint32_t isolate;  // in a process of its own
+    uint32_t library;   // file name in the folder of plugins
+    uint32_t settings;  // JSON text
+    uint32_t isolate;   // in a process of its own
     uint32_t budget_us; // 0: the server's own
 };
 

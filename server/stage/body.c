@@ -41,10 +41,10 @@ enum err body_create(const struct body_options *options, struct body *out)
     size_t weight_count = options->correct ? driver_weight_count(m) : 0;
     bool extras = options->correct && m->extras_count > 0 && !options->without_extras;
     size_t node_count = extras ? m->nodes_count : 0;
-    size_t state_bytes = extras ? extras_bytes(m) : 0;
+    size_t state_bytes = extras ? extras_bytes(m) : 0; // twice: what is kept, what is shown
     bool springs = m->spring_joints_count > 0 && !options->without_springs;
     bool roots = m->roots_count > 0;
-    size_t bytes = (roots ? roots_pose_bytes(m) + pose_bytes(m) : 0) + state_bytes +
+    size_t bytes = (roots ? roots_pose_bytes(m) + pose_bytes(m) : 0) + 2 * state_bytes +
                    (springs ? springs_bytes(m) : 0) + node_count * sizeof(struct xform) +
                    pose_bytes(m) + motion_bytes(m) + weight_count * sizeof(double) + cursor_bytes +
                    m->shapes_count * sizeof(float) +
@@ -68,7 +68,7 @@ enum err body_create(const struct body_options *options, struct body *out)
     for (size_t i = 0; i < MODEL_ROOTS_MAX; i++)
         root_motion_start(&b.motions[i]);
     if (springs) b.springs = springs_take(m, &b.arena);
-    if (extras) b.extras = extras_take(m, arena_take(&b.arena, state_bytes));
+    if (extras) b.extras = extras_take(m, arena_take(&b.arena, 2 * state_bytes));
     b.blocks = ARENA_ARRAY(&b.arena, struct surface_block, m->blocks_count);
     b.scratch_mark = arena_mark(&b.arena);
     b.state.clip = MODEL_NONE;
@@ -97,53 +97,6 @@ static void lay_joints(const struct body_state *s, struct pose pose)
 static bool swings_at_all(const struct body *b)
 {
     return b->extras.model || b->springs.model;
-}
-
-// Placed elsewhere since `carry`.
-static bool is_carried(const struct body *b)
-{
-    const float *at = b->state.position;
-    return (double)at[0] != b->carried_to[0] || (double)at[1] != b->carried_to[1] ||
-           (double)at[2] != b->carried_to[2] || b->state.yaw_rad != b->carried_yaw_rad;
-}
-
-// What swings feels steps of the scene in the model's lengths: a character swings alike at any
-// scale, and a change of scale alone moves nothing.
-static void carry(struct body *b)
-{
-    const struct body_state *s = &b->state;
-    for (int r = 0; r < 3; r++) {
-        b->carried[r] += ((double)s->position[r] - b->carried_to[r]) / (double)s->scale;
-        b->carried_to[r] = (double)s->position[r];
-    }
-    b->carried_yaw_rad = s->yaw_rad;
-}
-
-static void advance_extras(struct body *b, double age_s)
-{
-    struct extra_motion now = {.model = b->options.model,
-                               .model_from_node = b->nodes,
-                               .dt_s = age_s - b->extras_age_s,
-                               .place = {b->carried[0], b->carried[1], b->carried[2]},
-                               .yaw_rad = (double)b->carried_yaw_rad};
-    skeleton_model_from_nodes(b->options.model, b->pose.locals, b->nodes);
-    extras_advance(&b->extras, &now);
-    b->extras_age_s = age_s;
-}
-
-// Put elsewhere, rather than moved there: more than half its size at once, faster than anyone runs.
-static bool is_put_elsewhere(const struct body *b, const struct springs_place *to, double dt_s)
-{
-    const struct model_info *info = b->options.model->info;
-    double square = 0, size = 0;
-    for (int r = 0; r < 3; r++) {
-        double side = (double)info->box_max[r] - (double)info->box_min[r];
-        double step = to->position[r] - b->springs.last_place.position[r];
-        size += side * side;
-        square += step * step;
-    }
-    double reach = fmax(0.5, 10 * dt_s);
-    return square > reach * reach * size;
 }
 
 static bool roots_move(const struct body *b)
@@ -179,15 +132,6 @@ static void turn_roots(struct body *b)
         }
 }
 
-static void advance_springs(struct body *b, double age_s)
-{
-    double half = (double)b->carried_yaw_rad / 2;
-    struct springs_place place = {{b->carried[0], b->carried[1], b->carried[2]},
-                                  {0, sin(half), 0, cos(half)}};
-    bool elsewhere = is_put_elsewhere(b, &place, age_s - b->springs.time_s);
-    springs_advance(&b->springs, age_s, &place, elsewhere, b->pose.locals);
-}
-
 static bool is_at(double here, float told)
 {
     return fabs((double)(float)here - (double)told) == 0;
@@ -220,44 +164,69 @@ static void told_pose(struct body *b, int32_t clip, double time_s)
     if (s->posed) lay_joints(s, b->pose);
 }
 
-bool body_pose(struct body *b, double age_s)
+static double told_time(const struct body *b, int32_t clip, double at_s)
+{
+    if (b->state.posed) return (double)b->state.time_s;
+    return clip == MODEL_NONE ? 0 : clip_time(&b->options.model->clips[clip], at_s);
+}
+
+// The pose at one instant of the tick at `tick_s`, and what swings.
+static void pose_at(struct body *b, double at_s, double tick_s, bool keep)
 {
     const struct model *m = b->options.model;
     const struct body_state *s = &b->state;
     int32_t clip = s->posed ? s->clip : b->options.default_clip;
-    double time_s = 0;
-    if (s->posed)
-        time_s = (double)s->time_s;
-    else if (clip != MODEL_NONE)
-        time_s = clip_time(&m->clips[clip], age_s);
-    bool same = b->shown_change == b->change && b->shown_time_s == time_s;
-    bool swings = b->extras.moving || b->springs.moving || roots_move(b) ||
-                  (swings_at_all(b) && is_carried(b));
     bool drives = b->control.live;
-    if (b->surface && same && !swings && !drives) {
-        b->extras_age_s = b->roots_age_s = age_s;
-        if (b->springs.model) springs_wait(&b->springs, age_s);
-        return b->stale;
-    }
-    if (!drives || !b->motion.started) told_pose(b, clip, time_s);
+    if (!drives || !b->motion.started) told_pose(b, clip, told_time(b, clip, at_s));
     if (drives && !b->motion.started) pose_copy(m, b->pose, b->motion.shown);
     if (drives) {
-        advance_motion(b, age_s);
+        double dt_s = at_s - b->motion.age_s;
+        advance_motion(b, at_s);
         b->state.posed = false; // the newest drives; a POSE takes over again
+        body_carry(b, dt_s);
+    } else {
+        body_carry_to(b, tick_s - at_s);
     }
     for (size_t c = 0; c < m->channels_count; c++)
         if (!isnan(b->face[m->channels[c].shape]))
             b->pose.weights[c] = b->face[m->channels[c].shape];
     for (size_t c = 0; b->faceless && c < m->channels_count; c++)
         b->pose.weights[c] = 0;
+    if (b->rooted) pose_roots(b, at_s);
+    b->roots_age_s = at_s;
+    if (b->springs.model) body_swing_springs(b, at_s);
+    if (b->rooted && b->springs.model) turn_roots(b);
+    if (b->extras.model) body_swing_extras(b, at_s, keep);
+    b->posed_age_s = at_s;
+}
+
+bool body_pose(struct body *b, double age_s)
+{
+    const struct model *m = b->options.model;
+    const struct body_state *s = &b->state;
+    int32_t clip = s->posed ? s->clip : b->options.default_clip;
+    double time_s = told_time(b, clip, age_s), at_s;
+    bool same = b->shown_change == b->change && b->shown_time_s == time_s;
+    bool swings = b->extras.moving || b->springs.moving || roots_move(b) ||
+                  (swings_at_all(b) && body_is_carried(b));
+    bool drives = b->control.live, whole = true;
+    if (b->surface && same && !swings && !drives) {
+        b->posed_age_s = b->extras_age_s = b->roots_age_s = age_s;
+        b->way.slope_s = b->way.dt_s = 0;
+        if (b->springs.model) springs_wait(&b->springs, age_s);
+        return b->stale;
+    }
+    // A pose that was told holds since then; where it was before nobody knows.
+    bool between = (drives || !s->posed) && (m->extras_count || m->spring_joints_count);
+    if (between) age_s = body_nearest_instant(age_s, &whole);
+    if (!drives) body_carry(b, age_s - b->posed_age_s);
+    for (bool first = b->shown_change == 0; between && !first;) {
+        if (!body_next_instant(b->posed_age_s, age_s, &at_s)) break;
+        pose_at(b, at_s, age_s, true);
+    }
+    pose_at(b, age_s, age_s, whole);
     b->shown_change = b->change;
     b->shown_time_s = time_s;
-    if (b->rooted) pose_roots(b, age_s);
-    b->roots_age_s = age_s;
-    carry(b);
-    if (b->springs.model) advance_springs(b, age_s);
-    if (b->rooted && b->springs.model) turn_roots(b);
-    if (b->extras.model) advance_extras(b, age_s);
     b->stale = true;
     return true;
 }

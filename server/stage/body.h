@@ -16,6 +16,7 @@
 #include "server/character/pose/springs.h"
 #include "server/character/surface/surface.h"
 #include "server/model/model.h"
+#include "server/stage/body_swing.h"
 
 // One character: what inputs have set, and its surface at one tick of its own time. A stream and
 // the offline replay run the same bodies, so they show the same. One owner at a time; the surface
@@ -68,10 +69,9 @@ struct body {
     struct springs springs; // without a model: none
     struct extras extras;
     struct xform *nodes; // [node] of the last pose; only with extras
-    double extras_age_s;
-    double carried[3],
-        carried_to[3]; // where what swings has been carried, see carry; and from there
-    float carried_yaw_rad;
+    double extras_age_s; // of the instant that the extras go on from
+    double posed_age_s;  // of the last pose
+    struct body_way way;
     double *driver_weights; // of the last pose that was finite
     struct clip_cursor cursor;
     struct motion motion; // drives while control.live

@@ -77,9 +77,8 @@ void body_inherit(struct body *b, const struct body *from)
     b->control = from->control;
     b->control.press_count = 0; // their numbers are the old version's
     b->change++;
-    memcpy(b->carried, from->carried, sizeof b->carried);
-    memcpy(b->carried_to, from->carried_to, sizeof b->carried_to);
-    b->carried_yaw_rad = from->carried_yaw_rad;
+    b->way = from->way;
+    b->posed_age_s = from->posed_age_s;
     inherit_extras(b, from);
     inherit_roots(b, from);
     inherit_springs(b, from);

@@ -34,10 +34,12 @@ static void run_extras(void *context)
     struct run *r = context;
     r->step = (r->step + 1) % POSES;
     r->place_x += 0.02 * sin(2 * M_PI * r->step / POSES);
-    extras_advance(&r->extras, &(struct extra_motion){.model = r->stand.model,
-                                                      .model_from_node = r->nodes[r->step],
-                                                      .dt_s = 1 / 60.0,
-                                                      .place = {r->place_x, 0, 0}});
+    (void)extras_advance(&r->extras,
+                         &(struct extra_motion){.model = r->stand.model,
+                                                .model_from_node = r->nodes[r->step],
+                                                .dt_s = 1 / 60.0,
+                                                .place = {r->place_x, 0, 0}},
+                         true);
     CHECK(r->extras.moving);
     surface_extras(&r->frame, 0, 1);
 }
@@ -88,11 +90,13 @@ int main(int argc, char **argv)
     const struct model *m = r.stand.model;
     take_poses(&r);
     r.plain = plain_mesh_from_model(m);
-    r.extras = extras_take(m, aligned_alloc(64, extras_bytes(m) + 64 - extras_bytes(m) % 64));
+    r.extras = extras_take(m, aligned_alloc(64, 2 * extras_bytes(m)));
     CHECK(r.extras.states != NULL);
-    extras_advance(&r.extras, &(struct extra_motion){.model = m, .model_from_node = r.nodes[0]});
-    extras_advance(&r.extras, &(struct extra_motion){
-                                  .model = m, .model_from_node = r.nodes[1], .dt_s = 1 / 60.0});
+    (void)extras_advance(&r.extras,
+                         &(struct extra_motion){.model = m, .model_from_node = r.nodes[0]}, true);
+    (void)extras_advance(
+        &r.extras,
+        &(struct extra_motion){.model = m, .model_from_node = r.nodes[1], .dt_s = 1 / 60.0}, true);
     struct surface_job job = {.model = m,
                               .map = &r.stand.map,
                               .correct = &r.stand.correct,

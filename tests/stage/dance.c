@@ -88,8 +88,7 @@ bool dance_open(struct dance *d, const char *rig, const char *extras, bool plain
     if (e != ERR_OK && !line) printf("  %s\n", fault.line);
     if (e != ERR_OK) return false;
     d->model = model_file_model(d->file);
-    CHECK(arena_create(&d->arena,
-                       face_map_bytes(d->model) + correct_map_bytes(d->model) + 4096));
+    CHECK(arena_create(&d->arena, face_map_bytes(d->model) + correct_map_bytes(d->model) + 4096));
     face_map_build(d->model, &d->arena, &d->map);
     correct_map_build(d->model, NULL, &d->arena, &d->correct);
     for (int r = 0; r < 3; r++) {

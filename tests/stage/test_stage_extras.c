@@ -10,7 +10,7 @@ int testing_failures;
 static const char mira[] = "tests/assets/characters/mira.rig.json";
 
 #define COLLIDERS                                                                                  \
-    "\"colliders\": [{\"node\": \"chest\", \"shape\": {\"capsule\": {\"offset\": [0, -0.15, 0], "   \
+    "\"colliders\": [{\"node\": \"chest\", \"shape\": {\"capsule\": {\"offset\": [0, -0.15, 0], "  \
     "\"tail\": [0, 0.15, 0], \"radius\": 0.09}}}, {\"node\": \"hips\", \"shape\": {\"sphere\": "   \
     "{\"radius\": 0.1}}}]"
 #define JIGGLE                                                                                     \
@@ -82,8 +82,7 @@ static void check_identity(const char *extras, int first, const char *what)
         for (int i = first; i <= KINDS; i++) {
             dance_to(&both[i], t);
             dance_to(&alone[i], t);
-            worst[i] =
-                fmax(worst[i], dance_difference(&both[i], &alone[i], &corrected, &plain));
+            worst[i] = fmax(worst[i], dance_difference(&both[i], &alone[i], &corrected, &plain));
             swing[i] = fmax(swing[i], dance_distance(&alone[i], &plain));
         }
     }
@@ -133,6 +132,7 @@ static float *displacements(const struct dance *d, const char *clip, int which, 
     dance_body(d, clip, DANCE_CORRECTIVES | DANCE_EXTRAS, &still);
     leave_on(&moved, which);
     dance_to(&moved, 0);
+    dance_to(&still, 0);
     for (int k = 0; k < INSTANTS; k++) {
         while (t < (k + 1) * 0.5) {
             t = next_tick(hz, t, (k + 1) * 0.5, &seed);

@@ -7,7 +7,7 @@
 
 // Simple shapes that stop what swings, as VRM's text describes them: sphere, capsule, plane, and
 // spheres and capsules that keep things inside.
-struct collider_place { // where one stands at an instant
+struct collider_place {     // where one stands at an instant
     double at[3], other[3]; // other: a capsule's end, a plane's unit normal
     double radius;
     uint32_t shape; // enum model_spring_shape

@@ -30,7 +30,7 @@ struct surface_job {
     const struct model *model;
     const struct face_map *map;
     const struct correct_map *correct; // NULL: neither correctives nor extras
-    struct extras *extras;       // with `correct`; advanced to this frame; NULL: at rest
+    struct extras *extras;             // with `correct`; advanced to this frame; NULL: at rest
     // driver_weight_count, with `correct`; kept between frames by the caller: where a pose is not
     // finite, the last good ones stand in. NULL: no correctives, but extras.
     double *driver_weights;

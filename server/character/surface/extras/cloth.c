@@ -1,10 +1,10 @@
 // Cloth: particles that the skin holds more or less, stepped by position-based dynamics.
-// After: Macklin et al., Small Steps in Physics Simulation (2019): many steps of one pass each, which
-// makes stiffness independent of the frame rate, since the step is fixed.
+// After: Macklin et al., Small Steps in Physics Simulation (2019): many steps of one pass each,
+// which makes stiffness independent of the frame rate, since the step is fixed.
 //
-// Each step a particle falls behind where skinning has it on a soft spring and is slowed by the air;
-// links then keep their lengths as they are between the places that skinning gives their ends, so
-// that the skinned surface is at rest in every pose; at last colliders and its limit stop it.
+// Each step a particle falls behind where skinning has it on a soft spring and is slowed by the
+// air; links then keep their lengths as they are between the places that skinning gives their ends,
+// so that the skinned surface is at rest in every pose; at last colliders and its limit stop it.
 // Vertices take the displacements of their particles.
 #include <math.h>
 #include <string.h>
@@ -14,19 +14,20 @@
 #include "server/character/surface/extras/soft.h"
 
 static const double STEP_S = 1.0 / 240;
+static const double SLACK_S = 1e-9; // an instant that misses a step by less is at it
 static const double GRAVITY_M_S2 = 9.81;
 
 struct cloth_particle {
     struct drive drive;
     double at[3], speed[3];   // scene axes, model lengths
     double target[3], was[3]; // in the step that runs
-    float shown[3];         // displacement, model space
+    float shown[3];           // displacement, model space
     float freedom;
 };
 struct cloth {
     double phase_s, slope_s, yaw_rad;
-    double down[3];                    // of the base pose, in the node's frame
-    double lean_from[3], lean[3];      // what gravity adds to the base pose's, at both ends
+    double down[3];               // of the base pose, in the node's frame
+    double lean_from[3], lean[3]; // what gravity adds to the base pose's, at both ends
     uint32_t particle_count, link_count;
     // then: particles, lengths of links at both ends of the frame, colliders
 };
@@ -100,9 +101,8 @@ static enum extra_does settle(const struct model_extra *e, const struct extra_mo
     struct parts p = parts_of(s, state);
     struct drive_scene scene = drive_scene_of(now);
     struct xform base = skeleton_model_from_node(m, m->base_pose, e->node), back;
-    *p.c = (struct cloth){.yaw_rad = now->yaw_rad,
-                          .particle_count = s->particle_count,
-                          .link_count = s->link_count};
+    *p.c = (struct cloth){
+        .yaw_rad = now->yaw_rad, .particle_count = s->particle_count, .link_count = s->link_count};
     for (int r = 0; r < 3 && xform_invert(&base, &back); r++)
         p.c->down[r] = -back.col[1][r];
     for (uint32_t i = 0; i < s->particle_count; i++) {
@@ -263,9 +263,8 @@ static enum extra_does advance(const struct model_extra *e, const struct extra_m
     struct cloth *c = p.c;
     struct drive_scene scene = drive_scene_of(now);
     double omega = 6.283185307179586 * e->frequency_hz;
-    struct step k = {.stiff = omega * omega,
-                     .damp = 2 * e->damping_ratio * omega,
-                     .drag = s->drag_per_s};
+    struct step k = {
+        .stiff = omega * omega, .damp = 2 * e->damping_ratio * omega, .drag = s->drag_per_s};
     bool finite, moves = false;
     if (now->dt_s > 0) {
         moves = next_targets(s, now, &scene, &p);
@@ -276,8 +275,8 @@ static enum extra_does advance(const struct model_extra *e, const struct extra_m
         c->phase_s += now->dt_s;
     }
     c->yaw_rad = now->yaw_rad;
-    while (c->phase_s >= STEP_S) {
-        c->phase_s -= STEP_S;
+    while (c->phase_s >= STEP_S - SLACK_S) {
+        c->phase_s = fmax(c->phase_s - STEP_S, 0);
         k.weights = drive_weights_at(now->dt_s, c->phase_s);
         k.share = 1 - fmin(c->phase_s / now->dt_s, 1);
         for (int r = 0; r < 3; r++)

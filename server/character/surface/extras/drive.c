@@ -58,9 +58,8 @@ void drive_at(const struct drive *d, const struct drive_weights *w, double at[3]
 
 struct drive_scene drive_scene_of(const struct extra_motion *now)
 {
-    return (struct drive_scene){cos(now->yaw_rad),
-                                sin(now->yaw_rad),
-                                {now->place[0], now->place[1], now->place[2]}};
+    return (struct drive_scene){
+        cos(now->yaw_rad), sin(now->yaw_rad), {now->place[0], now->place[1], now->place[2]}};
 }
 
 void drive_turn(const struct drive_scene *s, double direction, const double in[3], double out[3])

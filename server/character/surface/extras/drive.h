@@ -20,7 +20,7 @@ void drive_stand(struct drive *d);
 
 // Where in the frame: the same weights for all points.
 struct drive_weights {
-    double from, to, leave, arrive;                 // of the position
+    double from, to, leave, arrive;      // of the position
     double at_step, at_leave, at_arrive; // of the velocity; at_step times to - from
 };
 struct drive_weights drive_weights_at(double dt_s, double left_s);

@@ -19,6 +19,7 @@
 struct extra_motion {
     const struct model *model;
     const struct xform *model_from_node; // nodes_count; as they are until the next instant
+    double age_s;                        // of the character
     double dt_s;                         // since the instant before, >= 0
     double place[3], yaw_rad; // of the model in the scene, in model lengths; steps count, not where
     float activation;         // of the extra that is asked, 0 .. 1; muscles
@@ -64,27 +65,32 @@ struct extra_plugin {
 // A character's extras: the list of its model with their states.
 struct extras {
     const struct model *model;
-    unsigned char *states; // one after another
-    uint64_t settled; // [extra] bit: its state is that of the instant before
-    bool moving;  // some of them move by themselves
-    bool applied; // some of them change the surface
-    bool whole;   // a plugin among them: applied by one thread over all blocks
-    uint64_t off;     // [extra] bit: switched off, and at rest when it comes back
-    uint64_t cuts;    // [extra] bit: the last advance was a cut for it
-    uint64_t skipped; // [extra] bit: left out of this instant; an input, see server/plugins
-    uint8_t does[MODEL_EXTRAS_MAX];       // enum extra_does
-    float activation[MODEL_EXTRAS_MAX];   // of muscles; NaN: as the model says
-    struct extra_plugin *plugins;         // [extra]; NULL: none
-    struct extra_motion now;              // of the last advance, for plugins
-    uint64_t (*clock_ns)(void);           // NULL: time is not measured
-    _Atomic uint64_t *spent_ns;           // [extra] since the start; with clock_ns
+    unsigned char *states; // one after another, as of the last instant that was kept
+    unsigned char *shown;  // the same as of an instant that was not
+    unsigned char *latest; // one of the two
+    double stepped_s;      // age at the last step of plugins
+    uint64_t settled;      // [extra] bit: its state is that of the instant before
+    bool moving;           // some of them move by themselves
+    bool applied;          // some of them change the surface
+    bool whole;            // a plugin among them: applied by one thread over all blocks
+    uint64_t off;          // [extra] bit: switched off, and at rest when it comes back
+    uint64_t cuts;         // [extra] bit: the last advance was a cut for it
+    uint64_t skipped;      // [extra] bit: left out of this instant; an input, see server/plugins
+    uint8_t does[MODEL_EXTRAS_MAX];     // enum extra_does
+    float activation[MODEL_EXTRAS_MAX]; // of muscles; NaN: as the model says
+    struct extra_plugin *plugins;       // [extra]; NULL: none
+    struct extra_motion now;            // of the last advance, for plugins
+    uint64_t (*clock_ns)(void);         // NULL: time is not measured
+    _Atomic uint64_t *spent_ns;         // [extra] since the start; with clock_ns
 };
-size_t extras_bytes(const struct model *m);                     // of states, 64-byte aligned
-struct extras extras_take(const struct model *m, void *memory); // borrows both
+size_t extras_bytes(const struct model *m); // of states, a multiple of 64
+// Borrows both; `memory` has twice extras_bytes, 64-byte aligned.
+struct extras extras_take(const struct model *m, void *memory);
 // On to the next instant; the first call settles them, and so does a gap of more than
-// EXTRAS_GAP_S, in which nobody looked.
+// EXTRAS_GAP_S, in which nobody looked. Unless `keep`, this instant is only shown: the next one
+// goes on from the last that was kept, and `dt_s` counts from there. True: it was kept after all.
 #define EXTRAS_GAP_S 1.0
-void extras_advance(struct extras *x, const struct extra_motion *now);
+bool extras_advance(struct extras *x, const struct extra_motion *now, bool keep);
 // All of them in order over blocks first .. first + count.
 void extras_apply(struct extras *x, struct surface_block *blocks, size_t first, size_t count);
 // Takes over what swings of extras that have the same kind and name, plugins left aside.

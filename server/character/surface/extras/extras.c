@@ -43,7 +43,8 @@ size_t extras_bytes(const struct model *m)
 
 struct extras extras_take(const struct model *m, void *memory)
 {
-    struct extras x = {.model = m, .states = memory};
+    struct extras x = {.model = m, .states = memory, .latest = memory};
+    x.shown = x.states + extras_bytes(m);
     for (int i = 0; i < MODEL_EXTRAS_MAX; i++)
         x.activation[i] = NAN;
     return x;
@@ -92,12 +93,21 @@ static enum extra_does advance_one(struct extras *x, size_t i, struct extra_moti
     return here->cut ? kind->settle(e, here, state) : kind->advance(e, here, state);
 }
 
-void extras_advance(struct extras *x, const struct extra_motion *now)
+static uint64_t all_of(const struct model *m)
 {
-    unsigned char *state = x->states;
-    x->moving = x->applied = x->whole = false;
+    return m->extras_count == 64 ? UINT64_MAX : ((uint64_t)1 << m->extras_count) - 1;
+}
+
+bool extras_advance(struct extras *x, const struct extra_motion *now, bool keep)
+{
+    uint64_t rests = x->off | x->skipped | x->settled;
     x->now = *now;
     x->now.cut = !(now->dt_s >= 0) || now->dt_s > EXTRAS_GAP_S;
+    keep = keep || x->now.cut || (rests & all_of(x->model)) != all_of(x->model);
+    x->latest = keep ? x->states : x->shown;
+    if (!keep) memcpy(x->shown, x->states, extras_bytes(x->model));
+    unsigned char *state = x->latest;
+    x->moving = x->applied = x->whole = false;
     x->cuts = 0;
     for (size_t i = 0; i < x->model->extras_count; i++) {
         struct extra_motion here = x->now;
@@ -110,6 +120,7 @@ void extras_advance(struct extras *x, const struct extra_motion *now)
         x->applied = x->applied || x->whole || does != EXTRA_NOTHING;
         state += state_bytes(x->model, i);
     }
+    return keep;
 }
 
 static void step_plugin(struct extras *x, size_t i, struct surface_block *blocks)
@@ -117,6 +128,7 @@ static void step_plugin(struct extras *x, size_t i, struct surface_block *blocks
     struct extra_motion here = x->now;
     if (is_off(x, i) || !x->plugins || !x->plugins[i].owner) return;
     here.cut = (x->cuts >> i) & 1;
+    here.dt_s = here.cut ? 0 : x->now.age_s - x->stepped_s;
     x->does[i] = (uint8_t)x->plugins[i].step(x->plugins[i].owner, &here, blocks);
     x->moving = x->moving || x->does[i] == EXTRA_MOVES;
 }
@@ -124,7 +136,7 @@ static void step_plugin(struct extras *x, size_t i, struct surface_block *blocks
 void extras_apply(struct extras *x, struct surface_block *blocks, size_t first, size_t count)
 {
     const struct model *m = x->model;
-    const unsigned char *state = x->states;
+    const unsigned char *state = x->latest;
     for (size_t i = 0; i < m->extras_count && x->applied; i++) {
         const struct model_extra *e = &m->extras[i];
         uint64_t began = start_clock(x);
@@ -136,6 +148,7 @@ void extras_apply(struct extras *x, struct surface_block *blocks, size_t first, 
         stop_clock(x, i, began);
         state += state_bytes(m, i);
     }
+    if (x->whole) x->stepped_s = x->now.age_s;
 }
 
 void extras_inherit(struct extras *x, const struct extras *from)

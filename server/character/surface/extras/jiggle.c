@@ -95,7 +95,8 @@ static enum extra_does advance(const struct model_extra *e, const struct extra_m
                                   .hit_radius = s->hit_radius};
     find_anchors(s, now, anchors);
     soft_colliders_next(now->model, s, now, &scene, !(now->dt_s > 0), colliders);
-    bool swings = swing_advance(&j->swing, masses_of(state), s->particle_count, anchors, &spring, now);
+    bool swings =
+        swing_advance(&j->swing, masses_of(state), s->particle_count, anchors, &spring, now);
     j->rim = find_rim(e, s, now, masses_of(state));
     return swings ? EXTRA_MOVES : EXTRA_NOTHING;
 }
@@ -124,8 +125,7 @@ static void apply(const struct model *m, const struct model_extra *e, const void
         if (region->block < first || region->block >= first + count) continue;
         struct surface_block *block = &blocks[region->block];
         float u[3][MODEL_LANES];
-        gather(masses, s->hold_count ? &m->holds[s->hold_first + i] : NULL, region->share,
-               u);
+        gather(masses, s->hold_count ? &m->holds[s->hold_first + i] : NULL, region->share, u);
         for (int r = 0; r < 3; r++) {
             float *out = block->position[r];
             const float *normal = block->normal[r];

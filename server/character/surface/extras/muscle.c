@@ -10,7 +10,7 @@
 #include "common/stable_math.h"
 #include "server/character/surface/extras/swing.h"
 
-static const double REACH = 0.25;    // of the radius
+static const double REACH = 0.25;     // of the radius
 static const double ANSWERS_S = 0.05; // a muscle that is told to contract: time constant
 
 struct muscle {

@@ -6,9 +6,10 @@
 #include "common/vector.h"
 
 static const double STEP_S = 1.0 / 480;
+static const double SLACK_S = 1e-9; // an instant that misses a step by less is at it
 
-void swing_settle(struct swing *s, struct swing_mass *masses, uint32_t count,
-                  double (*anchors)[3], const struct extra_motion *now)
+void swing_settle(struct swing *s, struct swing_mass *masses, uint32_t count, double (*anchors)[3],
+                  const struct extra_motion *now)
 {
     *s = (struct swing){.yaw_rad = now->yaw_rad};
     for (uint32_t i = 0; i < count; i++) {
@@ -112,9 +113,8 @@ static bool is_finite(const struct swing_mass *m)
     return isfinite(sum) != 0;
 }
 
-bool swing_advance(struct swing *s, struct swing_mass *masses, uint32_t count,
-                   double (*anchors)[3], const struct swing_spring *k,
-                   const struct extra_motion *now)
+bool swing_advance(struct swing *s, struct swing_mass *masses, uint32_t count, double (*anchors)[3],
+                   const struct swing_spring *k, const struct extra_motion *now)
 {
     struct drive_scene scene = drive_scene_of(now);
     bool cut = false, moves = false, swings = false, finite = true;
@@ -132,8 +132,8 @@ bool swing_advance(struct swing *s, struct swing_mass *masses, uint32_t count,
         s->phase_s += now->dt_s;
     }
     s->yaw_rad = now->yaw_rad;
-    while (s->phase_s >= STEP_S) {
-        s->phase_s -= STEP_S;
+    while (s->phase_s >= STEP_S - SLACK_S) {
+        s->phase_s = fmax(s->phase_s - STEP_S, 0);
         struct drive_weights w = drive_weights_at(now->dt_s, s->phase_s);
         step(masses, count, k, &w, 1 - fmin(s->phase_s / now->dt_s, 1));
     }

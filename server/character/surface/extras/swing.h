@@ -10,7 +10,7 @@ struct swing_mass {
     double before[3];         // the point at the last whole step
     double shown[3];          // displacement at this instant, model space
 };
-struct swing { // of all masses of one extra
+struct swing {      // of all masses of one extra
     double phase_s; // since the last whole step
     double slope_s; // how long the frame before took; 0: there was none
     double yaw_rad; // at the last instant
@@ -26,9 +26,8 @@ struct swing_spring {
 };
 
 // anchors: [mass], scene. At rest there.
-void swing_settle(struct swing *s, struct swing_mass *masses, uint32_t count,
-                  double (*anchors)[3], const struct extra_motion *now);
+void swing_settle(struct swing *s, struct swing_mass *masses, uint32_t count, double (*anchors)[3],
+                  const struct extra_motion *now);
 // False: all at rest, and then exactly. Where any point jumps (soft_jumps) all masses go along.
-bool swing_advance(struct swing *s, struct swing_mass *masses, uint32_t count,
-                   double (*anchors)[3], const struct swing_spring *k,
-                   const struct extra_motion *now);
+bool swing_advance(struct swing *s, struct swing_mass *masses, uint32_t count, double (*anchors)[3],
+                   const struct swing_spring *k, const struct extra_motion *now);
