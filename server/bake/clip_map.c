@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/bake/humanoid.h"
+#include "server/character/pose/humanoid.h"
 
 // ---- humanoid bones of a skeleton
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "server/bake/clip_sample.h"
-#include "server/bake/humanoid.h"
+#include "server/character/pose/humanoid.h"
 #include "server/bake/turn.h"
 
 enum { PATH_MAX_NODES = 4096 };

@@ -3,7 +3,7 @@
 #include <cjson/cJSON.h>
 #include <string.h>
 
-#include "server/bake/humanoid.h"
+#include "server/character/pose/humanoid.h"
 
 static const char *const presets[] = {"happy",    "angry",     "sad",        "relaxed", "surprised",
                                       "aa",       "ih",        "ou",         "ee",      "oh",

@@ -1,6 +1,6 @@
 #include "server/bake/vrm_read.h"
 
-#include "server/bake/humanoid.h"
+#include "server/character/pose/humanoid.h"
 #include "server/bake/vrm_one_read.h"
 #include "server/bake/vrm_spring_read.h"
 #include "server/bake/vrm_zero_read.h"

@@ -3,7 +3,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "server/bake/humanoid.h"
+#include "server/character/pose/humanoid.h"
 #include "server/bake/memo.h"
 
 // Who uses a mesh: 0.x names meshes where 1.0 names nodes.

@@ -3,7 +3,7 @@
 
 #include "server/bake/bvh.h"
 #include "server/bake/clip_sample.h"
-#include "server/bake/humanoid.h"
+#include "server/character/pose/humanoid.h"
 #include "server/bake/import.h"
 #include "tests/bake/build.h"
 #include "tests/bake/scene_check.h"

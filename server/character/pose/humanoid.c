@@ -1,4 +1,4 @@
-#include "server/bake/humanoid.h"
+#include "server/character/pose/humanoid.h"
 
 #include <ctype.h>
 #include <stddef.h>
