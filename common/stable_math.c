@@ -73,3 +73,24 @@ double stable_atan2(double y, double x)
     double angle = y <= ax ? atan_small(y / ax) : pi / 2 - atan_small(ax / y);
     return x < 0 ? pi - angle : angle;
 }
+
+void stable_sincos(double x, double *sine, double *cosine)
+{
+    static const double half_pi_high = 1.5707963267341256, half_pi_low = 6.0771005065061922e-11;
+    *sine = *cosine = 0;
+    if (!(fabs(x) < 1e5)) return;
+    double k = floor(x / (half_pi_high + half_pi_low) + 0.5);
+    double r = (x - k * half_pi_high) - k * half_pi_low; // |r| <= pi / 4
+    double rr = r * r, s = 1, c = 1;
+    for (int n = 20; n >= 2; n -= 2) { // Horner's form of both power series
+        s = 1 - s * rr / (n * (n + 1));
+        c = 1 - c * rr / (n * (n - 1));
+    }
+    s *= r;
+    switch ((long)k & 3) {
+    case 0: *sine = s, *cosine = c; break;
+    case 1: *sine = c, *cosine = -s; break;
+    case 2: *sine = -s, *cosine = -c; break;
+    default: *sine = -c, *cosine = s;
+    }
+}

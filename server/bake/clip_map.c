@@ -3,75 +3,28 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/character/pose/humanoid.h"
+#include "server/character/pose/humanoid_map.h"
 
 // ---- humanoid bones of a skeleton
 
-static uint32_t depth_of(const struct scene *s, uint32_t node)
+static bool bones_of(const struct scene *s, struct pool *pool, int32_t out[HUMANOID_BONE_COUNT])
 {
-    uint32_t depth = 0;
-    for (int32_t at = s->nodes[node].parent; at != SCENE_NONE && depth < 1000; depth++)
-        at = s->nodes[at].parent;
-    return depth;
-}
-
-struct found {
-    int32_t node;
-    uint32_t depth;
-};
-
-// The topmost node of a bone counts; `second` keeps the next below it.
-static void offer(struct found *first, struct found *second, uint32_t node, uint32_t depth)
-{
-    struct found here = {(int32_t)node, depth};
-    if (first->node == SCENE_NONE || depth < first->depth) {
-        if (second) *second = *first;
-        *first = here;
-    } else if (second && (second->node == SCENE_NONE || depth < second->depth)) {
-        *second = here;
-    }
-}
-
-// Where elbows and wrists are named, "shoulder" is the upper arm's joint and the collar the
-// shoulder.
-static void mend_arms(struct found *bones, const struct found *seconds)
-{
-    static const char *const sides[2][3] = {{"leftShoulder", "leftUpperArm", "leftLowerArm"},
-                                            {"rightShoulder", "rightUpperArm", "rightLowerArm"}};
-    for (int i = 0; i < 2; i++) {
-        struct found *shoulder = &bones[humanoid_find(sides[i][0])];
-        struct found *upper = &bones[humanoid_find(sides[i][1])];
-        const struct found *lower = &bones[humanoid_find(sides[i][2])];
-        if (upper->node != SCENE_NONE || lower->node == SCENE_NONE) continue;
-        const struct found *second = &seconds[humanoid_find(sides[i][0])];
-        if (second->node != SCENE_NONE) {
-            *upper = *second;
-        } else {
-            *upper = *shoulder;
-            shoulder->node = SCENE_NONE;
-        }
-    }
-}
-
-static void bones_of(const struct scene *s, int32_t out[HUMANOID_BONE_COUNT])
-{
-    struct found bones[HUMANOID_BONE_COUNT], seconds[HUMANOID_BONE_COUNT];
-    for (int i = 0; i < HUMANOID_BONE_COUNT; i++) {
-        bones[i].node = seconds[i].node = SCENE_NONE;
-        bones[i].depth = seconds[i].depth = 0;
-    }
     if (s->vrm.bone_count > 0) {
+        for (int i = 0; i < HUMANOID_BONE_COUNT; i++)
+            out[i] = SCENE_NONE;
         for (uint32_t i = 0; i < s->vrm.bone_count; i++)
-            bones[humanoid_find(s->vrm.bones[i].bone)].node = s->vrm.bones[i].node;
-    } else {
-        for (uint32_t i = 0; i < s->node_count; i++) {
-            int32_t bone = s->nodes[i].mesh == SCENE_NONE ? humanoid_guess(s->nodes[i].name) : -1;
-            if (bone >= 0) offer(&bones[bone], &seconds[bone], i, depth_of(s, i));
-        }
-        mend_arms(bones, seconds);
+            out[humanoid_find(s->vrm.bones[i].bone)] = s->vrm.bones[i].node;
+        return true;
     }
-    for (int i = 0; i < HUMANOID_BONE_COUNT; i++)
-        out[i] = bones[i].node;
+    const char **names = POOL_ARRAY(pool, const char *, s->node_count);
+    int32_t *parents = POOL_ARRAY(pool, int32_t, s->node_count);
+    if (!names || !parents) return false;
+    for (uint32_t i = 0; i < s->node_count; i++) {
+        names[i] = s->nodes[i].mesh == SCENE_NONE ? s->nodes[i].name : NULL;
+        parents[i] = s->nodes[i].parent;
+    }
+    humanoid_map(names, parents, s->node_count, out);
+    return true;
 }
 
 // ---- pairs
@@ -93,8 +46,7 @@ struct clip_map clip_map_by_bone(const struct scene *source, const struct scene 
          *target_taken = POOL_ARRAY(pool, bool, target->node_count);
     int32_t from[HUMANOID_BONE_COUNT], to[HUMANOID_BONE_COUNT];
     if (!m.pairs || !source_taken || !target_taken) return (struct clip_map){0};
-    bones_of(source, from);
-    bones_of(target, to);
+    if (!bones_of(source, pool, from) || !bones_of(target, pool, to)) return (struct clip_map){0};
     for (int32_t i = 0; i < HUMANOID_BONE_COUNT; i++)
         if (from[i] != SCENE_NONE && to[i] != SCENE_NONE)
             (void)add_pair(&m, from[i], to[i], i, source_taken, target_taken);
@@ -127,13 +79,14 @@ static const struct named *find_name(const struct named *names, uint32_t count, 
 }
 
 // The bone that a pair stands for, once each.
-static void name_bones(struct clip_map *m, const struct scene *source)
+static bool name_bones(struct clip_map *m, const struct scene *source, struct pool *pool)
 {
     int32_t bones[HUMANOID_BONE_COUNT];
-    bones_of(source, bones);
+    if (!bones_of(source, pool, bones)) return false;
     for (uint32_t i = 0; i < m->pair_count; i++)
         for (int32_t b = 0; b < HUMANOID_BONE_COUNT; b++)
             if (bones[b] == m->pairs[i].source) m->pairs[i].bone = b;
+    return true;
 }
 
 struct clip_map clip_map_by_name(const struct scene *source, const struct scene *target,
@@ -158,6 +111,5 @@ struct clip_map clip_map_by_name(const struct scene *source, const struct scene 
         else
             (void)add_pair(&m, (int32_t)i, n->node, -1, source_taken, target_taken);
     }
-    name_bones(&m, source);
-    return m;
+    return name_bones(&m, source, pool) ? m : (struct clip_map){0};
 }

@@ -6,6 +6,7 @@
 #include "common/err.h"
 #include "common/xform.h"
 #include "server/character/pose/humanoid.h"
+#include "server/character/pose/joint_limits.h"
 #include "server/model/model.h"
 
 // A skeleton seen as a human body, whatever its joints are called, however they rest, and in
@@ -57,6 +58,8 @@ struct human_bone {
     double offset[3]; // from the parent's joint, T-pose, body frame, metres
     double axes[4];   // the node's rotation in the T-pose, body frame, x y z w
     double between[4]; // of the nodes at rest between the parent bone's node and this one
+    struct joint_limit limit; // of its turn against its parent bone's
+    double share;             // trunk: of the bending between hips and chest, or chest and head
 };
 
 struct human {

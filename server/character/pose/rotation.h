@@ -1,6 +1,8 @@
 #pragma once
 #include <math.h>
+#include <stdbool.h>
 
+#include "common/vector.h"
 #include "common/xform.h"
 
 // Quaternions in double for the pose stage: x, y, z, w. The small ones are inline: a pose samples
@@ -43,6 +45,54 @@ static inline struct quat rotation_round(const double q[4])
     }
     return (struct quat){(float)(q[0] * s), (float)(q[1] * s), (float)(q[2] * s),
                          (float)(q[3] * s)};
+}
+
+// To unit length; identity when it has no direction.
+static inline void rotation_unit(double q[4])
+{
+    double n2 = rotation_dot(q, q);
+    bool none = !(n2 > 1e-60) || !isfinite(n2);
+    double s = none ? 0 : 1 / sqrt(n2);
+    for (int i = 0; i < 4; i++)
+        q[i] = none ? (double)(i == 3) : q[i] * s;
+}
+
+// The inverse of a unit rotation times b.
+static inline void rotation_from(const double a[4], const double b[4], double out[4])
+{
+    double inverse[4] = {-a[0], -a[1], -a[2], a[3]};
+    rotation_mul(inverse, b, out);
+}
+
+static inline void rotation_apply(const double q[4], const double in[3], double out[3])
+{
+    double t[3], u[3];
+    vector_cross(q, in, t);
+    for (int r = 0; r < 3; r++)
+        t[r] *= 2;
+    vector_cross(q, t, u);
+    for (int r = 0; r < 3; r++)
+        out[r] = in[r] + q[3] * t[r] + u[r];
+}
+
+static inline void rotation_apply_inverse(const double q[4], const double in[3], double out[3])
+{
+    double inverse[4] = {-q[0], -q[1], -q[2], q[3]};
+    rotation_apply(inverse, in, out);
+}
+
+// The shortest from unit a to unit b.
+static inline void rotation_between(const double a[3], const double b[3], double q[4])
+{
+    vector_cross(a, b, q);
+    q[3] = 1 + vector_dot(a, b);
+    if (q[3] < 1e-12) { // opposite: about any axis across
+        double other[3] = {0, 0, 0};
+        other[fabs(a[0]) < 0.6 ? 0 : 1] = 1;
+        vector_cross(a, other, q);
+        q[3] = 0;
+    }
+    rotation_unit(q);
 }
 
 // The factors of a and b in a slerp from a to b, t of the way, cosine = a . b >= 0, unit both. The

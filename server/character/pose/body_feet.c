@@ -1,0 +1,103 @@
+#include <math.h>
+#include <string.h>
+
+#include "common/stable_math.h"
+#include "server/character/pose/body_own.h"
+#include "server/character/pose/rotation.h"
+
+// A foot without a tracker: it stands where it is until the body has gone elsewhere, then it steps
+// after the guess. It moves sideways only while it is off the floor, so that it never slides.
+
+static const double STEP_M = 0.10;      // a standing foot so far from its guess steps
+static const double STEP_TURN = 0.6;    // or so far turned, radians
+static const double BOTH = 1.8;         // times that before it steps while the other does
+static const double FOLLOW_S = 0.07;    // time constant after the guess
+static const double LIFT_M = 0.06;      // of a step
+static const double CLEAR_M = 0.012;    // off the floor, from where on it moves freely
+static const double NEAR_M = 0.04;      // of the guess: it comes down
+
+static double ankle_height(const struct human *h, uint32_t upper)
+{
+    double height = h->hips_height;
+    for (uint32_t k = 0; k < 3; k++)
+        height += h->bones[upper + k].offset[1];
+    return height;
+}
+
+static void yaw_only(const double turn[4], double out[4])
+{
+    double size = sqrt(turn[1] * turn[1] + turn[3] * turn[3]);
+    out[0] = out[2] = 0;
+    out[1] = size > 1e-6 ? turn[1] / size : 0;
+    out[3] = size > 1e-6 ? turn[3] / size : 1;
+}
+
+static double turn_distance(const double a[4], const double b[4])
+{
+    double cosine = fmin(fabs(rotation_dot(a, b)), 1);
+    return 2 * stable_atan2(sqrt(1 - cosine * cosine), cosine);
+}
+
+// How much a standing foot wants to step; above 1 it does.
+static double urge(const struct body_work *w, int side, const double wish[3], const double yaw[4])
+{
+    const struct body_foot_memory *m = &w->memory->feet[side];
+    double dx = wish[0] - m->place[0], dz = wish[2] - m->place[2];
+    double apart = sqrt(dx * dx + dz * dz) * w->sense.unit;
+    return fmax(apart / STEP_M, turn_distance(yaw, m->turn) / STEP_TURN);
+}
+
+void body_foot(struct body_work *w, int side, struct body_goal *out)
+{
+    const struct human *h = w->human;
+    uint32_t upper = human_limb_bone(side == 0 ? HUMAN_LEG_L : HUMAN_LEG_R, 0);
+    struct body_foot_memory *m = &w->memory->feet[side];
+    const struct body_foot_memory *other = &w->memory->feet[1 - side];
+    const double *wish = w->guess.ankles[side];
+    double yaw[4], floor = ankle_height(h, upper), unit = 1 / w->sense.unit;
+    double high = wish[1] - floor; // of the guess above a standing foot
+    bool airborne = w->guess.contact[side] < 0.5 && high > 0.05 * unit;
+    yaw_only(w->guess.feet[side], yaw);
+    if (!w->started) {
+        memcpy(m->place, wish, sizeof m->place);
+        memcpy(m->turn, airborne ? w->guess.feet[side] : yaw, sizeof m->turn);
+        m->place[1] = airborne ? wish[1] : floor;
+        m->planted = !airborne;
+        m->step_s = 0;
+    }
+    if (m->planted) {
+        double need = urge(w, side, wish, yaw), reach = 0, leg = 0;
+        for (int r = 0; r < 3; r++)
+            reach += (m->place[r] - w->places[upper][r]) * (m->place[r] - w->places[upper][r]);
+        for (uint32_t k = 1; k <= 2; k++) {
+            const double *o = h->bones[upper + k].offset;
+            leg += sqrt(vector_dot(o, o));
+        }
+        if (airborne || sqrt(reach) > leg * 1.0001 || need > (other->planted ? 1 : BOTH)) {
+            m->planted = 0;
+            m->step_s = 0;
+        }
+    }
+    if (!m->planted) {
+        double dx = wish[0] - m->place[0], dz = wish[2] - m->place[2];
+        double apart = sqrt(dx * dx + dz * dz), above = m->place[1] - floor;
+        m->step_s += w->dt_s;
+        bool down = !airborne && apart < NEAR_M * unit && m->step_s > 0.12;
+        double lift = fmin(LIFT_M * unit, 0.5 * apart + 0.02 * unit);
+        double want = floor + (down ? 0 : fmax(fmax(high, 0), lift));
+        double share = 1 - stable_exp(-w->dt_s / (down ? 0.04 : 0.03));
+        m->place[1] += share * (want - m->place[1]);
+        double free = fmin(fmax(above / (CLEAR_M * unit), 0), 1);
+        share = free * (1 - stable_exp(-w->dt_s / FOLLOW_S));
+        m->place[0] += share * dx;
+        m->place[2] += share * dz;
+        rotation_slerp(m->turn, airborne ? w->guess.feet[side] : yaw, share, m->turn);
+        rotation_unit(m->turn);
+        if (down && m->place[1] - floor < 0.004 * unit) {
+            m->place[1] = floor;
+            m->planted = 1;
+        }
+    }
+    memcpy(out->place, m->place, sizeof out->place);
+    memcpy(out->turn, m->turn, sizeof out->turn);
+}

@@ -1,0 +1,250 @@
+#include <math.h>
+#include <string.h>
+
+#include "server/character/pose/body_own.h"
+#include "server/character/pose/rotation.h"
+
+enum { REACH_ROUNDS = 8, BEND_ROUNDS = 6, CHAIN_ROUNDS = 24 };
+
+static uint32_t head_of(const struct human *h)
+{
+    return h->trunk_count - 1;
+}
+
+// Turns between hips and chest, chest and head by the joints' shares.
+static void spread(struct body_work *w)
+{
+    const struct human *h = w->human;
+    double(*turns)[4] = w->pose->turns, pelvis[4], chest[4], head[4], t = 0;
+    memcpy(pelvis, turns[0], sizeof pelvis);
+    memcpy(chest, turns[h->chest], sizeof chest);
+    memcpy(head, turns[head_of(h)], sizeof head);
+    for (uint32_t i = 1; i < head_of(h); i++) {
+        if (i == h->chest) {
+            t = 0;
+            continue;
+        }
+        t += h->bones[i].share;
+        if (i < h->chest)
+            rotation_slerp(pelvis, chest, t, turns[i]);
+        else
+            rotation_slerp(chest, head, t, turns[i]);
+        rotation_unit(turns[i]);
+    }
+}
+
+double body_hold(struct body_work *w, uint32_t bone)
+{
+    const struct human_bone *b = &w->human->bones[bone];
+    double(*turns)[4] = w->pose->turns, relative[4];
+    rotation_from(turns[b->parent], turns[bone], relative);
+    double cut = joint_limit_hold(&b->limit, relative);
+    if (cut > 0) {
+        rotation_mul(turns[b->parent], relative, turns[bone]);
+        rotation_unit(turns[bone]);
+    }
+    return cut;
+}
+
+// From the head down: the head stays as it is, what it hangs from follows.
+static void hold_from_head(struct body_work *w)
+{
+    double(*turns)[4] = w->pose->turns;
+    for (uint32_t i = head_of(w->human); i > 0; i--) {
+        double relative[4];
+        rotation_from(turns[i - 1], turns[i], relative);
+        if (joint_limit_hold(&w->human->bones[i].limit, relative) == 0) continue;
+        double back[4] = {-relative[0], -relative[1], -relative[2], relative[3]};
+        rotation_mul(turns[i], back, turns[i - 1]);
+        rotation_unit(turns[i - 1]);
+    }
+}
+
+static void place_trunk(struct body_work *w, const double hips[3])
+{
+    const struct human *h = w->human;
+    memcpy(w->places[0], hips, sizeof w->places[0]);
+    for (uint32_t i = 1; i < h->trunk_count; i++) {
+        rotation_apply(w->pose->turns[i - 1], h->bones[i].offset, w->places[i]);
+        for (int r = 0; r < 3; r++)
+            w->places[i][r] += w->places[i - 1][r];
+    }
+}
+
+static void hang(struct body_work *w, const double head[3])
+{
+    double move[3];
+    place_trunk(w, head);
+    for (int r = 0; r < 3; r++)
+        move[r] = head[r] - w->places[head_of(w->human)][r];
+    for (uint32_t i = 0; i < w->human->trunk_count; i++)
+        for (int r = 0; r < 3; r++)
+            w->places[i][r] += move[r];
+}
+
+// ---- a tracked pelvis
+
+// Turns chest so that a trunk that starts at the pelvis ends nearer to the head.
+static void bend_to(struct body_work *w, const double hips[3], const double head[3])
+{
+    const struct human *h = w->human;
+    double(*turns)[4] = w->pose->turns;
+    for (int round = 0; round < BEND_ROUNDS; round++) {
+        double lever[3] = {0, 0, 0}, miss[3], axis[3], t = 0;
+        spread(w);
+        place_trunk(w, hips);
+        for (int r = 0; r < 3; r++)
+            miss[r] = head[r] - w->places[head_of(h)][r];
+        for (uint32_t i = 1; i < head_of(h); i++) { // how much each segment turns with the chest
+            t += h->bones[i].share;
+            double share = i < h->chest ? t : i == h->chest ? 1 : 1 - t;
+            if (i == h->chest) t = 0;
+            for (int r = 0; r < 3; r++)
+                lever[r] += share * (w->places[i + 1][r] - w->places[i][r]);
+        }
+        double length2 = vector_dot(lever, lever);
+        if (vector_dot(miss, miss) < 1e-10 || !(length2 > 1e-8)) break;
+        vector_cross(lever, miss, axis);
+        double turn[4] = {axis[0] / length2 / 2, axis[1] / length2 / 2, axis[2] / length2 / 2, 1};
+        rotation_unit(turn);
+        rotation_mul(turn, turns[h->chest], turns[h->chest]);
+        rotation_unit(turns[h->chest]);
+    }
+    spread(w);
+    place_trunk(w, hips);
+}
+
+static void pull_towards(const double fixed[3], double length, double moved[3])
+{
+    double d[3] = {moved[0] - fixed[0], moved[1] - fixed[1], moved[2] - fixed[2]};
+    double size = sqrt(vector_dot(d, d));
+    for (int r = 0; r < 3; r++)
+        moved[r] = size > 1e-9 ? fixed[r] + length * d[r] / size : fixed[r];
+}
+
+// What bending leaves: joints between pelvis and head are moved forth and back, lengths kept
+// (FABRIK: Aristidou, Lasenby, Graphical Models 73, 2011), and turns follow the segments.
+static void close_chain(struct body_work *w, const double head[3])
+{
+    const struct human *h = w->human;
+    uint32_t last = head_of(h);
+    double lengths[HUMAN_TRUNK_MAX], at[HUMAN_TRUNK_MAX][3];
+    for (uint32_t i = 0; i <= last; i++) {
+        const double *o = h->bones[i].offset;
+        lengths[i] = sqrt(vector_dot(o, o));
+        memcpy(at[i], w->places[i], sizeof at[i]);
+    }
+    for (int round = 0; round < CHAIN_ROUNDS; round++) {
+        double miss2 = 0;
+        for (int r = 0; r < 3; r++)
+            miss2 += (head[r] - at[last][r]) * (head[r] - at[last][r]);
+        if (miss2 < 1e-10) break;
+        memcpy(at[last], head, sizeof at[last]);
+        for (uint32_t i = last - 1; i >= 2; i--)
+            pull_towards(at[i + 1], lengths[i + 1], at[i]);
+        for (uint32_t i = 2; i <= last; i++)
+            pull_towards(at[i - 1], lengths[i], at[i]);
+    }
+    for (uint32_t i = 1; i < last; i++) {
+        double was[3], is[3], turn[4];
+        if (lengths[i + 1] < 1e-6) continue;
+        for (int r = 0; r < 3; r++) {
+            was[r] = (w->places[i + 1][r] - w->places[i][r]) / lengths[i + 1];
+            is[r] = (at[i + 1][r] - at[i][r]) / lengths[i + 1];
+        }
+        rotation_between(was, is, turn);
+        rotation_mul(turn, w->pose->turns[i], w->pose->turns[i]);
+        rotation_unit(w->pose->turns[i]);
+    }
+}
+
+// ---- hands out of reach
+
+static double arm_length(const struct human *h, int side)
+{
+    uint32_t upper = human_limb_bone(side == 0 ? HUMAN_ARM_L : HUMAN_ARM_R, 1);
+    const double *a = h->bones[upper + 1].offset, *b = h->bones[upper + 2].offset;
+    return sqrt(vector_dot(a, a)) + sqrt(vector_dot(b, b));
+}
+
+static void place_shoulder(const struct body_work *w, int side, double out[3])
+{
+    const struct human *h = w->human;
+    uint32_t shoulder = human_limb_bone(side == 0 ? HUMAN_ARM_L : HUMAN_ARM_R, 0);
+    double offset[3];
+    for (int r = 0; r < 3; r++)
+        offset[r] = h->bones[shoulder].offset[r] + h->bones[shoulder + 1].offset[r] +
+                    w->guess.shoulders[side][r];
+    rotation_apply(w->pose->turns[h->chest], offset, out);
+    for (int r = 0; r < 3; r++)
+        out[r] += w->places[h->chest][r];
+}
+
+// Turns chest, and the pelvis half as much, about the head until both hands are within reach.
+static void lean_to_hands(struct body_work *w, const double head[3],
+                          const struct body_goal hands[2])
+{
+    const struct human *h = w->human;
+    double(*turns)[4] = w->pose->turns;
+    for (int round = 0; round < REACH_ROUNDS; round++) {
+        double turn[4] = {0, 0, 0, 1}, half[4];
+        bool short_of = false;
+        for (int side = 0; side < 2; side++) {
+            double shoulder[3], away[3], lever[3], axis[3];
+            if (!hands[side].has_place) continue;
+            place_shoulder(w, side, shoulder);
+            for (int r = 0; r < 3; r++) {
+                away[r] = hands[side].place[r] - shoulder[r];
+                lever[r] = shoulder[r] - head[r];
+            }
+            double far = sqrt(vector_dot(away, away)), short_m = far - 0.995 * arm_length(h, side);
+            double lever2 = vector_dot(lever, lever);
+            if (!(short_m > 0) || !(lever2 > 1e-4)) continue;
+            short_of = true;
+            vector_cross(lever, away, axis);
+            for (int r = 0; r < 3; r++)
+                turn[r] += 0.6 * axis[r] * short_m / (far * lever2);
+        }
+        if (!short_of) break;
+        double size = sqrt(vector_dot(turn, turn));
+        for (int r = 0; size > 0.15 && r < 3; r++)
+            turn[r] *= 0.15 / size;
+        rotation_unit(turn);
+        for (int i = 0; i < 4; i++)
+            half[i] = turn[i] + (i == 3);
+        rotation_unit(half);
+        rotation_mul(turn, turns[h->chest], turns[h->chest]);
+        rotation_mul(half, turns[0], turns[0]);
+        rotation_unit(turns[h->chest]);
+        rotation_unit(turns[0]);
+        spread(w);
+        hold_from_head(w);
+        hang(w, head);
+    }
+}
+
+void body_trunk(struct body_work *w, const struct body_goal *head, const struct body_goal hands[2])
+{
+    const struct human *h = w->human;
+    double(*turns)[4] = w->pose->turns;
+    memcpy(turns[head_of(h)], head->turn, sizeof turns[0]);
+    memcpy(turns[h->chest], w->guess.chest, sizeof turns[0]);
+    memcpy(turns[0], w->guess.pelvis, sizeof turns[0]);
+    spread(w);
+    hold_from_head(w);
+    hang(w, head->place);
+    struct body_goal chest = body_ease(w, HUMAN_CHEST, w->places[h->chest], turns[h->chest]);
+    struct body_goal pelvis = body_ease(w, HUMAN_PELVIS, w->places[0], turns[0]);
+    if (chest.has_turn) memcpy(turns[h->chest], chest.turn, sizeof turns[0]);
+    if (pelvis.has_turn) memcpy(turns[0], pelvis.turn, sizeof turns[0]);
+    if (pelvis.has_place) {
+        bend_to(w, pelvis.place, head->place);
+        close_chain(w, head->place);
+    } else if (chest.has_turn || pelvis.has_turn) {
+        spread(w);
+    }
+    hold_from_head(w);
+    hang(w, head->place);
+    if (!pelvis.has_place) lean_to_hands(w, head->place, hands);
+    memcpy(w->pose->hips, w->places[0], sizeof w->pose->hips);
+}
