@@ -14,6 +14,7 @@ static const double BOTH = 1.8;         // times that before it steps while the 
 static const double FOLLOW_S = 0.07;    // time constant after the guess
 static const double LIFT_M = 0.06;      // of a step
 static const double CLEAR_M = 0.012;    // off the floor, from where on it moves freely
+static const double SHORTEST = 0.45;    // of a leg's length, from hip to ankle
 static const double NEAR_M = 0.04;      // of the guess: it comes down
 
 static double ankle_height(const struct human *h, uint32_t upper)
@@ -47,14 +48,46 @@ static double urge(const struct body_work *w, int side, const double wish[3], co
     return fmax(apart / STEP_M, turn_distance(yaw, m->turn) / STEP_TURN);
 }
 
+static double leg_length(const struct human *h, uint32_t upper)
+{
+    double leg = 0;
+    for (uint32_t k = 1; k <= 2; k++) {
+        const double *o = h->bones[upper + k].offset;
+        leg += sqrt(vector_dot(o, o));
+    }
+    return leg;
+}
+
+// The guess, not below the floor, and so far ahead of a low pelvis that the leg need not fold up.
+static void find_wish(const struct body_work *w, int side, uint32_t upper, double floor,
+                      double wish[3])
+{
+    const double *hip = w->places[upper];
+    static const double z[3] = {0, 0, 1}, y[3] = {0, 1, 0};
+    double least = SHORTEST * leg_length(w->human, upper), ahead[3], up[3];
+    memcpy(wish, w->guess.ankles[side], 3 * sizeof(double));
+    if (wish[1] < floor) wish[1] = floor;
+    double dx = wish[0] - hip[0], dy = wish[1] - hip[1], dz = wish[2] - hip[2];
+    if (dx * dx + dy * dy + dz * dz >= least * least) return;
+    rotation_apply(w->pose->turns[0], z, ahead);
+    rotation_apply(w->pose->turns[0], y, up);
+    for (int r = 0; r < 3; r += 2) // of one that lies on its back, up is ahead
+        ahead[r] += fmax(-ahead[1], 0) * up[r];
+    double size = sqrt(ahead[0] * ahead[0] + ahead[2] * ahead[2]);
+    if (!(size > 1e-6)) return;
+    double out = sqrt(fmax(least * least - dy * dy, 0));
+    wish[0] = hip[0] + out * ahead[0] / size;
+    wish[2] = hip[2] + out * ahead[2] / size;
+}
+
 void body_foot(struct body_work *w, int side, struct body_goal *out)
 {
     const struct human *h = w->human;
     uint32_t upper = human_limb_bone(side == 0 ? HUMAN_LEG_L : HUMAN_LEG_R, 0);
     struct body_foot_memory *m = &w->memory->feet[side];
     const struct body_foot_memory *other = &w->memory->feet[1 - side];
-    const double *wish = w->guess.ankles[side];
-    double yaw[4], floor = ankle_height(h, upper), unit = 1 / w->sense.unit;
+    double wish[3], yaw[4], floor = ankle_height(h, upper), unit = 1 / w->sense.unit;
+    find_wish(w, side, upper, floor, wish);
     double high = wish[1] - floor; // of the guess above a standing foot
     bool airborne = w->guess.contact[side] < 0.5 && high > 0.05 * unit;
     yaw_only(w->guess.feet[side], yaw);
@@ -66,14 +99,12 @@ void body_foot(struct body_work *w, int side, struct body_goal *out)
         m->step_s = 0;
     }
     if (m->planted) {
-        double need = urge(w, side, wish, yaw), reach = 0, leg = 0;
+        double need = urge(w, side, wish, yaw), leg = leg_length(h, upper), reach = 0;
         for (int r = 0; r < 3; r++)
             reach += (m->place[r] - w->places[upper][r]) * (m->place[r] - w->places[upper][r]);
-        for (uint32_t k = 1; k <= 2; k++) {
-            const double *o = h->bones[upper + k].offset;
-            leg += sqrt(vector_dot(o, o));
-        }
-        if (airborne || sqrt(reach) > leg * 1.0001 || need > (other->planted ? 1 : BOTH)) {
+        reach = sqrt(reach);
+        bool strained = reach > leg * 1.0001 || reach < 0.75 * SHORTEST * leg;
+        if (airborne || strained || need > (other->planted ? 1 : BOTH)) {
             m->planted = 0;
             m->step_s = 0;
         }

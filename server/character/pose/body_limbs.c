@@ -9,7 +9,8 @@
 static const double POLE_STEP = 0.28;      // most that a pole turns about its line in a frame
 static const double POLE_SPEED = 12;       // and in a second
 static const double FOLD = 0.30;           // of the limb's length: elbows and knees fold no further
-static const double EXCESS = 1e-6;         // radians beyond a limit that count as none
+static const double PLACE_COUNTS = 5;      // radians that a metre is worth
+static const double MET = 2e-4;            // a target missed by no more is met
 
 struct limb {
     enum human_limb which;
@@ -105,19 +106,6 @@ static void turn_bones(struct body_work *w, const struct limb *l, const struct i
     rotation_unit(turns[l->upper + 1]);
 }
 
-// How far the limb's joints are beyond their limits.
-static double excess(const struct body_work *w, const struct limb *l, const double end_turn[4])
-{
-    const struct human *h = w->human;
-    double(*turns)[4] = w->pose->turns, relative[4], sum = 0;
-    rotation_from(turns[h->bones[l->upper].parent], turns[l->upper], relative);
-    sum += joint_limit_excess(&h->bones[l->upper].limit, relative);
-    rotation_from(turns[l->upper], turns[l->upper + 1], relative);
-    sum += joint_limit_excess(&h->bones[l->upper + 1].limit, relative);
-    rotation_from(turns[l->upper + 1], end_turn, relative);
-    return sum + joint_limit_excess(&h->bones[l->upper + 2].limit, relative);
-}
-
 // Turns the bent limb about its line.
 static void swivel(const struct ik_bend *from, const double root[3], double angle,
                    struct ik_bend *out)
@@ -130,28 +118,6 @@ static void swivel(const struct ik_bend *from, const double root[3], double angl
     ik_turn(from->line, angle, arm, out->middle);
     for (int r = 0; r < 3; r++)
         out->middle[r] += root[r];
-}
-
-// The swivel nearest to none where the limits are kept; where there is none, the one that goes
-// least beyond.
-static void find_swivel(struct body_work *w, const struct limb *l, const double root[3],
-                        const double end_turn[4], struct ik_bend *bend)
-{
-    enum { STEPS = 14 };
-    static const double step = 0.105;
-    struct ik_bend best = *bend, tried;
-    turn_bones(w, l, bend, root, end_turn);
-    double least = excess(w, l, end_turn);
-    for (int k = 1; least > EXCESS && k <= STEPS; k++)
-        for (int sign = -1; sign <= 1; sign += 2) {
-            swivel(bend, root, sign * k * step, &tried);
-            turn_bones(w, l, &tried, root, end_turn);
-            double sum = excess(w, l, end_turn) + 0.02 * k * step;
-            if (!(sum < least)) continue;
-            best = tried;
-            least = sum <= EXCESS + 0.02 * k * step ? 0 : sum;
-        }
-    *bend = best;
 }
 
 // A pole goes round its line by limited steps: it never flips.
@@ -167,23 +133,63 @@ static void slow_pole(const struct body_work *w, const struct limb *l, const dou
     swivel(bend, root, (angle < 0 ? -most : most) - angle, bend);
 }
 
-// Limits before targets: whatever they cut, the bones below aim at the target again.
-static void hold_limb(struct body_work *w, const struct limb *l, const double target[3])
+// Limits before targets: whatever they cut, the bones below aim at the target again. Returns what
+// is missed: metres times PLACE_COUNTS plus radians of the end.
+static double hold_limb(struct body_work *w, const struct limb *l, const double target[3])
 {
     double(*turns)[4] = w->pose->turns;
     uint32_t k = l->upper - human_limb_bone(l->which, 0);
     double cut = body_hold(w, l->upper);
     body_place_limb(w, l->which, k + 1);
-    if (cut > EXCESS) {
+    if (cut > 0) {
         double is[3], want[3], turn[4];
         unit_between(w->places[l->upper + 1], w->places[l->upper + 2], is);
         unit_between(w->places[l->upper + 1], target, want);
         rotation_between(is, want, turn);
         rotation_mul(turn, turns[l->upper + 1], turns[l->upper + 1]);
+        rotation_unit(turns[l->upper + 1]);
     }
     (void)body_hold(w, l->upper + 1);
-    (void)body_hold(w, l->upper + 2);
+    cut = body_hold(w, l->upper + 2);
     body_place_limb(w, l->which, k + 1);
+    double miss2 = 0;
+    for (int r = 0; r < 3; r++) {
+        double d = w->places[l->upper + 2][r] - target[r];
+        miss2 += d * d;
+    }
+    return PLACE_COUNTS * sqrt(miss2) + cut;
+}
+
+static double try_bend(struct body_work *w, const struct limb *l, const struct ik_bend *bend,
+                       const double root[3], const double end_turn[4])
+{
+    turn_bones(w, l, bend, root, end_turn);
+    memcpy(w->pose->turns[l->upper + 2], end_turn, 4 * sizeof(double));
+    return hold_limb(w, l, bend->end);
+}
+
+// The swivel nearest to none where the target is met within the limits; where there is none, the
+// one that misses least.
+static void find_swivel(struct body_work *w, const struct limb *l, const double root[3],
+                        const double end_turn[4], struct ik_bend *bend)
+{
+    enum { STEPS = 16 };
+    struct ik_bend best = *bend, tried;
+    double least = try_bend(w, l, bend, root, end_turn);
+    bool last = true; // the pose is that of `best`
+    for (int k = 1; least > MET && k <= STEPS; k++)
+        for (int sign = -1; sign <= 1; sign += 2) {
+            double angle = 0.012 * k * k;
+            swivel(bend, root, sign * angle, &tried);
+            double miss = try_bend(w, l, &tried, root, end_turn);
+            last = miss <= MET || miss + 0.02 * angle < least;
+            if (!last) continue;
+            best = tried;
+            least = miss <= MET ? 0 : miss + 0.02 * angle;
+            if (least == 0) break;
+        }
+    if (!last) (void)try_bend(w, l, &best, root, end_turn);
+    *bend = best;
 }
 
 static void solve_limb(struct body_work *w, const struct limb *l, const struct body_goal *end,
@@ -200,16 +206,48 @@ static void solve_limb(struct body_work *w, const struct limb *l, const struct b
     }
     ik_bend(root, end->place, l->lengths[0], l->lengths[1], l->least, pole, before_line,
             before_pole, &bend);
-    find_swivel(w, l, root, end->turn, &bend);
     slow_pole(w, l, root, &bend);
+    find_swivel(w, l, root, end->turn, &bend);
     memcpy(m->line, bend.line, sizeof m->line);
     memcpy(m->pole, bend.pole, sizeof m->pole);
-    turn_bones(w, l, &bend, root, end->turn);
-    memcpy(w->pose->turns[l->upper + 2], end->turn, sizeof end->turn);
-    hold_limb(w, l, end->place);
 }
 
 // ---- arms
+
+// Turns the blade towards a hand that is out of reach until the arm reaches it, or all the way.
+static void follow_hand(struct body_work *w, const struct limb *l, uint32_t blade,
+                        const double hand[3])
+{
+    double(*turns)[4] = w->pose->turns, is[3], to[3], axis[3], far2 = 0, size2 = 0;
+    double most = 0.9999 * (l->lengths[0] + l->lengths[1]);
+    for (int r = 0; r < 3; r++) {
+        double d = hand[r] - w->places[l->upper][r];
+        far2 += d * d;
+        d = w->places[l->upper][r] - w->places[blade][r];
+        size2 += d * d;
+    }
+    if (far2 <= most * most) return;
+    unit_between(w->places[blade], w->places[l->upper], is);
+    unit_between(w->places[blade], hand, to);
+    double size = sqrt(size2), far = 0;
+    for (int r = 0; r < 3; r++)
+        far += to[r] * (hand[r] - w->places[blade][r]);
+    if (!(far > 1e-6)) return;
+    double cosine = fmin((size2 + far * far - most * most) / (2 * size * far), 1);
+    double want = stable_atan2(sqrt(1 - cosine * cosine), cosine);
+    vector_cross(is, to, axis);
+    double sine = sqrt(vector_dot(axis, axis)), has = stable_atan2(sine, vector_dot(is, to));
+    if (!(sine > 1e-9) || has <= want) return;
+    double turn[4];
+    stable_sincos((has - want) / 2, &turn[0], &turn[3]);
+    double s = turn[0] / sine;
+    for (int r = 0; r < 3; r++)
+        turn[r] = s * axis[r];
+    rotation_mul(turn, turns[blade], turns[blade]);
+    rotation_unit(turns[blade]);
+    (void)body_hold(w, blade);
+    body_place_limb(w, l->which, 1);
+}
 
 // The shoulder blade: where the guess has it, and after the hand where that is out of reach.
 static void turn_shoulder(struct body_work *w, const struct limb *l, int side,
@@ -217,7 +255,7 @@ static void turn_shoulder(struct body_work *w, const struct limb *l, int side,
 {
     const struct human *h = w->human;
     uint32_t blade = l->upper - 1;
-    double(*turns)[4] = w->pose->turns, is[3], want[3], turn[4], size = 0, most;
+    double(*turns)[4] = w->pose->turns, is[3], want[3], turn[4], size;
     const double *offset = h->bones[l->upper].offset;
     memcpy(turns[blade], turns[h->chest], sizeof turns[0]);
     body_place_limb(w, l->which, 0);
@@ -235,24 +273,7 @@ static void turn_shoulder(struct body_work *w, const struct limb *l, int side,
     rotation_mul(turns[h->chest], turn, turns[blade]);
     (void)body_hold(w, blade);
     body_place_limb(w, l->which, 1);
-    most = 0.995 * (l->lengths[0] + l->lengths[1]);
-    for (int round = 0; round < 4; round++) { // towards the hand, as far as is missing
-        double away[3], far, from[3], axis[3];
-        for (int r = 0; r < 3; r++) {
-            away[r] = hand->place[r] - w->places[l->upper][r];
-            from[r] = w->places[l->upper][r] - w->places[blade][r];
-        }
-        far = sqrt(vector_dot(away, away));
-        if (!(far > most)) break;
-        vector_cross(from, away, axis);
-        double share = fmin((far - most) / (far * size * size), 0.3 / (far * size));
-        double move[4] = {share * axis[0] / 2, share * axis[1] / 2, share * axis[2] / 2, 1};
-        rotation_unit(move);
-        rotation_mul(move, turns[blade], turns[blade]);
-        rotation_unit(turns[blade]);
-        (void)body_hold(w, blade);
-        body_place_limb(w, l->which, 1);
-    }
+    follow_hand(w, l, blade, hand->place);
 }
 
 // Where the elbow goes, seen from the middle between shoulder and hand; a tracked elbow or upper

@@ -4,7 +4,9 @@
 #include "server/character/pose/body_own.h"
 #include "server/character/pose/rotation.h"
 
-enum { REACH_ROUNDS = 8, BEND_ROUNDS = 6, CHAIN_ROUNDS = 24 };
+static const double BLADE_GIVES = 0.3; // of the shoulder blade's length
+
+enum { CRANE_ROUNDS = 12, REACH_ROUNDS = 16, BEND_ROUNDS = 6, CHAIN_ROUNDS = 24 };
 
 static uint32_t head_of(const struct human *h)
 {
@@ -180,47 +182,110 @@ static void place_shoulder(const struct body_work *w, int side, double out[3])
         out[r] += w->places[h->chest][r];
 }
 
-// Turns chest, and the pelvis half as much, about the head until both hands are within reach.
-static void lean_to_hands(struct body_work *w, const double head[3],
-                          const struct body_goal hands[2])
+// How the hand of a side is missed: unit `away` from the shoulder to it, the metres that are
+// missing (negative: it is nearer than the arm folds). What the shoulder blade gives is not missing.
+static double short_of(const struct body_work *w, int side, const struct body_goal *hand,
+                       double shoulder[3], double away[3])
+{
+    const struct human *h = w->human;
+    uint32_t upper = human_limb_bone(side == 0 ? HUMAN_ARM_L : HUMAN_ARM_R, 1);
+    double arm = arm_length(h, side), blade[3], from_blade[3];
+    place_shoulder(w, side, shoulder);
+    rotation_apply(w->pose->turns[h->chest], h->bones[upper].offset, blade);
+    for (int r = 0; r < 3; r++) {
+        away[r] = hand->place[r] - shoulder[r];
+        from_blade[r] = away[r] + blade[r];
+    }
+    double far = sqrt(vector_dot(away, away)), size = sqrt(vector_dot(blade, blade));
+    if (!hand->has_place || !(far > 1e-6)) return 0;
+    for (int r = 0; r < 3; r++)
+        away[r] /= far;
+    double gives = far - (sqrt(vector_dot(from_blade, from_blade)) - size);
+    double most = 0.9995 * arm + fmin(0.9 * gives, BLADE_GIVES * size);
+    return fmax(far - most, 0) + fmin(far - 0.18 * arm, 0);
+}
+
+// Turns chest, and the pelvis `share` as much, about the head until both hands are within reach.
+// Whether that was needed.
+static bool lean_to_hands(struct body_work *w, const double head[3],
+                          const struct body_goal hands[2], double share)
 {
     const struct human *h = w->human;
     double(*turns)[4] = w->pose->turns;
     for (int round = 0; round < REACH_ROUNDS; round++) {
-        double turn[4] = {0, 0, 0, 1}, half[4];
-        bool short_of = false;
+        double turn[4] = {0, 0, 0, 1}, part[4];
+        bool needed = false;
         for (int side = 0; side < 2; side++) {
             double shoulder[3], away[3], lever[3], axis[3];
-            if (!hands[side].has_place) continue;
-            place_shoulder(w, side, shoulder);
-            for (int r = 0; r < 3; r++) {
-                away[r] = hands[side].place[r] - shoulder[r];
+            double missing = short_of(w, side, &hands[side], shoulder, away);
+            for (int r = 0; r < 3; r++)
                 lever[r] = shoulder[r] - head[r];
-            }
-            double far = sqrt(vector_dot(away, away)), short_m = far - 0.995 * arm_length(h, side);
             double lever2 = vector_dot(lever, lever);
-            if (!(short_m > 0) || !(lever2 > 1e-4)) continue;
-            short_of = true;
+            if (missing == 0 || !(lever2 > 1e-4)) continue;
+            needed = true;
             vector_cross(lever, away, axis);
             for (int r = 0; r < 3; r++)
-                turn[r] += 0.6 * axis[r] * short_m / (far * lever2);
+                turn[r] += 0.6 * axis[r] * missing / lever2;
         }
-        if (!short_of) break;
+        if (!needed) return round > 0;
         double size = sqrt(vector_dot(turn, turn));
         for (int r = 0; size > 0.15 && r < 3; r++)
             turn[r] *= 0.15 / size;
         rotation_unit(turn);
         for (int i = 0; i < 4; i++)
-            half[i] = turn[i] + (i == 3);
-        rotation_unit(half);
+            part[i] = i == 3 ? 1 : share * turn[i];
+        rotation_unit(part);
         rotation_mul(turn, turns[h->chest], turns[h->chest]);
-        rotation_mul(half, turns[0], turns[0]);
+        rotation_mul(part, turns[0], turns[0]);
         rotation_unit(turns[h->chest]);
         rotation_unit(turns[0]);
         spread(w);
         hold_from_head(w);
         hang(w, head);
     }
+    return true;
+}
+
+// What leaning leaves: the neck's joints bend so that the chest moves towards the hands as it is.
+static void crane_neck(struct body_work *w, const double head[3], const struct body_goal hands[2])
+{
+    const struct human *h = w->human;
+    for (int round = 0; round < CRANE_ROUNDS; round++) {
+        double move[3] = {0, 0, 0}, sum = 0;
+        for (int side = 0; side < 2; side++) {
+            double shoulder[3], away[3];
+            double missing = short_of(w, side, &hands[side], shoulder, away);
+            sum += fabs(missing);
+            for (int r = 0; r < 3; r++)
+                move[r] += 0.7 * missing * away[r];
+        }
+        if (sum == 0) return;
+        uint32_t count = head_of(h) - h->chest - 1;
+        for (uint32_t i = h->chest + 1; i < head_of(h); i++) {
+            double segment[3], axis[3], length2;
+            for (int r = 0; r < 3; r++)
+                segment[r] = w->places[i + 1][r] - w->places[i][r];
+            length2 = vector_dot(segment, segment);
+            if (!(length2 > 1e-6)) continue;
+            vector_cross(move, segment, axis);
+            double half = 0.5 / length2 / count;
+            double turn[4] = {half * axis[0], half * axis[1], half * axis[2], 1};
+            rotation_unit(turn);
+            rotation_mul(turn, w->pose->turns[i], w->pose->turns[i]);
+            rotation_unit(w->pose->turns[i]);
+        }
+        hold_from_head(w);
+        hang(w, head);
+    }
+}
+
+// Between a pelvis and a head that are both told.
+static void span(struct body_work *w, const double pelvis[3], const double head[3])
+{
+    bend_to(w, pelvis, head);
+    close_chain(w, head);
+    hold_from_head(w);
+    hang(w, head);
 }
 
 void body_trunk(struct body_work *w, const struct body_goal *head, const struct body_goal hands[2])
@@ -238,13 +303,15 @@ void body_trunk(struct body_work *w, const struct body_goal *head, const struct 
     if (chest.has_turn) memcpy(turns[h->chest], chest.turn, sizeof turns[0]);
     if (pelvis.has_turn) memcpy(turns[0], pelvis.turn, sizeof turns[0]);
     if (pelvis.has_place) {
-        bend_to(w, pelvis.place, head->place);
-        close_chain(w, head->place);
-    } else if (chest.has_turn || pelvis.has_turn) {
+        span(w, pelvis.place, head->place);
+        for (int round = 0; round < 3 && lean_to_hands(w, head->place, hands, 0); round++)
+            span(w, pelvis.place, head->place);
+    } else {
         spread(w);
+        hold_from_head(w);
+        hang(w, head->place);
+        (void)lean_to_hands(w, head->place, hands, 0.5);
     }
-    hold_from_head(w);
-    hang(w, head->place);
-    if (!pelvis.has_place) lean_to_hands(w, head->place, hands);
+    crane_neck(w, head->place, hands); // hands count for more than the pelvis
     memcpy(w->pose->hips, w->places[0], sizeof w->pose->hips);
 }
