@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "server/bake/clip_sample.h"
-#include "server/character/pose/humanoid.h"
 #include "server/bake/turn.h"
+#include "server/character/pose/humanoid.h"
 
 enum { PATH_MAX_NODES = 4096 };
 static const uint64_t WORK_MAX = 50000000; // joint rotations evaluated

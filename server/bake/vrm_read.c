@@ -1,9 +1,9 @@
 #include "server/bake/vrm_read.h"
 
-#include "server/character/pose/humanoid.h"
 #include "server/bake/vrm_one_read.h"
 #include "server/bake/vrm_spring_read.h"
 #include "server/bake/vrm_zero_read.h"
+#include "server/character/pose/humanoid.h"
 
 bool vrm_settle(struct vrm_writer *w, size_t mark)
 {

@@ -3,8 +3,8 @@
 #include <string.h>
 #include <strings.h>
 
-#include "server/character/pose/humanoid.h"
 #include "server/bake/memo.h"
+#include "server/character/pose/humanoid.h"
 
 // Who uses a mesh: 0.x names meshes where 1.0 names nodes.
 struct users {

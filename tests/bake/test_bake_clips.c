@@ -3,8 +3,8 @@
 
 #include "server/bake/bvh.h"
 #include "server/bake/clip_sample.h"
-#include "server/character/pose/humanoid.h"
 #include "server/bake/import.h"
+#include "server/character/pose/humanoid.h"
 #include "tests/bake/build.h"
 #include "tests/bake/scene_check.h"
 #include "tests/testing.h"

@@ -47,8 +47,8 @@ static void look_closer(const struct take *t, const struct human_pose *p, struct
         double relative[4];
         if (b->node < 0) continue;
         rotation_from(p->turns[b->parent], p->turns[i], relative);
-        f->limit_deg = fmax(f->limit_deg, 57.29577951308232 *
-                                              joint_limit_excess(&b->limit, relative));
+        f->limit_deg =
+            fmax(f->limit_deg, 57.29577951308232 * joint_limit_excess(&b->limit, relative));
     }
 }
 
@@ -113,8 +113,9 @@ static struct figures run(const struct take *t, const struct body_prior *prior, 
             uint32_t bone = human_part_bone(&t->human, (enum human_part)part);
             double mm = 1000 * distance(places[joint], in.parts[part].position);
             double deg = degrees_between(out.turns[bone], in.parts[part].rotation);
-            double *to_mm = part == HUMAN_HEAD ? &f.head_mm : part <= HUMAN_HAND_R ? &f.hand_mm
-                                                                                   : &f.other_mm;
+            double *to_mm = part == HUMAN_HEAD     ? &f.head_mm
+                            : part <= HUMAN_HAND_R ? &f.hand_mm
+                                                   : &f.other_mm;
             double none = 0, *to_deg = part == HUMAN_HEAD     ? &f.head_deg
                                        : part <= HUMAN_HAND_R ? &f.hand_deg
                                                               : &none;

@@ -243,11 +243,16 @@ struct mount {
 static struct mount mount_of(enum human_part part)
 {
     switch (part) {
-    case HUMAN_HEAD: return (struct mount){{0, 0.08, 0.11}, {0.06, 0, 0, 0.998}};
-    case HUMAN_HAND_L: return (struct mount){{0.09, -0.03, 0.02}, {0.5, 0.5, -0.5, 0.5}};
-    case HUMAN_HAND_R: return (struct mount){{-0.09, -0.03, 0.02}, {0.5, -0.5, 0.5, 0.5}};
-    case HUMAN_PELVIS: return (struct mount){{0, 0.05, -0.12}, {0, 1, 0, 0}};
-    default: return (struct mount){{0, 0.03, 0.05}, {0, 0.2, 0.1, 0.97}};
+    case HUMAN_HEAD:
+        return (struct mount){{0, 0.08, 0.11}, {0.06, 0, 0, 0.998}};
+    case HUMAN_HAND_L:
+        return (struct mount){{0.09, -0.03, 0.02}, {0.5, 0.5, -0.5, 0.5}};
+    case HUMAN_HAND_R:
+        return (struct mount){{-0.09, -0.03, 0.02}, {0.5, -0.5, 0.5, 0.5}};
+    case HUMAN_PELVIS:
+        return (struct mount){{0, 0.05, -0.12}, {0, 1, 0, 0}};
+    default:
+        return (struct mount){{0, 0.03, 0.05}, {0, 0.2, 0.1, 0.97}};
     }
 }
 

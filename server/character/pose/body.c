@@ -70,8 +70,8 @@ void body_solve(const struct human *h, const struct body_prior *prior, const str
         memcpy(hand_places[side], hands[side].place, sizeof hand_places[0]);
         memcpy(hand_turns[side], hands[side].turn, sizeof hand_turns[0]);
     }
-    body_sense(h, head.place, head.turn, hand_places, hand_turns, w.dt_s, w.started,
-               &memory->sense, &w.sense);
+    body_sense(h, head.place, head.turn, hand_places, hand_turns, w.dt_s, w.started, &memory->sense,
+               &w.sense);
     body_guess_by_rule(h, &w.sense, &w.guess);
     if (prior) {
         double numbers[BODY_GUESS_NUMBERS];

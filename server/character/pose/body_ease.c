@@ -5,9 +5,9 @@
 #include "server/character/pose/body_own.h"
 #include "server/character/pose/rotation.h"
 
-static const double EASE_S = 0.12;    // time constant of a step after a change of source
-static const double HOLD_S = 0.25;    // a lost part stays with the body so long
-static const double LET_GO_S = 1.0;   // and then goes over to the guess in this time
+static const double EASE_S = 0.12;  // time constant of a step after a change of source
+static const double HOLD_S = 0.25;  // a lost part stays with the body so long
+static const double LET_GO_S = 1.0; // and then goes over to the guess in this time
 static const double FAR_M = 100;
 
 enum source { NEVER, GUESSED, VALID, MEASURED };
@@ -136,6 +136,11 @@ struct body_goal body_ease(struct body_work *w, enum human_part part, const doub
     enum source turn_source = source_of(turn_told, t->flags, m->turn_source);
     if (place_source != NEVER)
         ease_place(w, m, place_source, t->position, guess_place, &out);
-    if (turn_source != NEVER) ease_turn(w, m, turn_source, turn, guess_turn, &out);
+    else
+        memcpy(m->place, guess_place, sizeof m->place);
+    if (turn_source != NEVER)
+        ease_turn(w, m, turn_source, turn, guess_turn, &out);
+    else
+        memcpy(m->turn, guess_turn, sizeof m->turn);
     return out;
 }

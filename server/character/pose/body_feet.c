@@ -8,14 +8,15 @@
 // A foot without a tracker: it stands where it is until the body has gone elsewhere, then it steps
 // after the guess. It moves sideways only while it is off the floor, so that it never slides.
 
-static const double STEP_M = 0.10;      // a standing foot so far from its guess steps
-static const double STEP_TURN = 0.6;    // or so far turned, radians
-static const double BOTH = 1.8;         // times that before it steps while the other does
-static const double FOLLOW_S = 0.07;    // time constant after the guess
-static const double LIFT_M = 0.06;      // of a step
-static const double CLEAR_M = 0.012;    // off the floor, from where on it moves freely
-static const double SHORTEST = 0.45;    // of a leg's length, from hip to ankle
-static const double NEAR_M = 0.04;      // of the guess: it comes down
+static const double STEP_M = 0.10;   // a standing foot so far from its guess steps
+static const double STEP_TURN = 0.6; // or so far turned, radians
+static const double BOTH = 1.8;      // times that before it steps while the other does
+static const double FOLLOW_S = 0.07; // time constant after the guess
+static const double LIFT_M = 0.06;   // of a step
+static const double CLEAR_M = 0.012; // off the floor, from where on it moves freely
+static const double HEEL_TURN = 0.8; // radians that a heel comes up at most
+static const double SHORTEST = 0.45; // of a leg's length, from hip to ankle
+static const double NEAR_M = 0.04;   // of the guess: it comes down
 
 static double ankle_height(const struct human *h, uint32_t upper)
 {
@@ -56,6 +57,41 @@ static double leg_length(const struct human *h, uint32_t upper)
         leg += sqrt(vector_dot(o, o));
     }
     return leg;
+}
+
+// A standing foot whose hip is too high or too far goes up on its toes, which stay where they are.
+// False where that does not help.
+static bool raise_heel(const struct body_work *w, uint32_t upper, const struct body_foot_memory *m,
+                       struct body_goal *out)
+{
+    const double *toes = w->human->bones[upper + 3].offset, *hip = w->places[upper];
+    double leg = 0.9999 * leg_length(w->human, upper), low = 0, high = HEEL_TURN, ball[3];
+    bool fits = false;
+    rotation_apply(m->turn, toes, ball);
+    for (int r = 0; r < 3; r++)
+        ball[r] += m->place[r];
+    for (int step = 0; step < 12; step++) { // first flat, then as far as it goes, then between
+        double angle = step == 0 ? 0 : step == 1 ? HEEL_TURN : (low + high) / 2;
+        double turn[4] = {0, 0, 0, 1}, place[3], full[4], far2 = 0;
+        stable_sincos(angle / 2, &turn[0], &turn[3]);
+        rotation_mul(m->turn, turn, full);
+        rotation_apply(full, toes, place);
+        for (int r = 0; r < 3; r++) {
+            place[r] = ball[r] - place[r];
+            far2 += (place[r] - hip[r]) * (place[r] - hip[r]);
+        }
+        if (far2 <= leg * leg) {
+            memcpy(out->place, place, sizeof place);
+            memcpy(out->turn, full, sizeof full);
+            fits = true;
+            high = angle;
+            if (step == 0) return true;
+        } else {
+            low = angle;
+            if (step == 1) return false;
+        }
+    }
+    return fits;
 }
 
 // The guess, not below the floor, and so far ahead of a low pelvis that the leg need not fold up.
@@ -103,7 +139,7 @@ void body_foot(struct body_work *w, int side, struct body_goal *out)
         for (int r = 0; r < 3; r++)
             reach += (m->place[r] - w->places[upper][r]) * (m->place[r] - w->places[upper][r]);
         reach = sqrt(reach);
-        bool strained = reach > leg * 1.0001 || reach < 0.75 * SHORTEST * leg;
+        bool strained = !raise_heel(w, upper, m, out) || reach < 0.75 * SHORTEST * leg;
         if (airborne || strained || need > (other->planted ? 1 : BOTH)) {
             m->planted = 0;
             m->step_s = 0;
@@ -129,6 +165,7 @@ void body_foot(struct body_work *w, int side, struct body_goal *out)
             m->planted = 1;
         }
     }
+    if (m->planted && raise_heel(w, upper, m, out)) return;
     memcpy(out->place, m->place, sizeof out->place);
     memcpy(out->turn, m->turn, sizeof out->turn);
 }

@@ -180,8 +180,7 @@ void body_guess_pack(const struct human *h, const struct body_sense *s, const st
         *at++ = g->contact[i];
 }
 
-static const double *take(const double *at, const struct body_sense *s, double scale,
-                          double out[3])
+static const double *take(const double *at, const struct body_sense *s, double scale, double out[3])
 {
     rotation_apply(s->frame, at, out);
     for (int r = 0; r < 3; r++)

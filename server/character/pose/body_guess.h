@@ -7,7 +7,7 @@
 struct body_guess {
     double pelvis[4], chest[4]; // turns
     double shoulders[2][3];     // upper arms' joints from where they rest, in the chest's frame
-    double elbows[2][3]; // from the middle between shoulder and hand, as a share of the arm
+    double elbows[2][3];        // from the middle between shoulder and hand, as a share of the arm
     double ankles[2][3], feet[2][4]; // places and turns
     double knees[2][3];              // from the middle between hip and ankle, share of the leg
     double contact[2];               // 1: the foot stands, 0: it does not

@@ -6,17 +6,22 @@
 #include "server/character/pose/ik.h"
 #include "server/character/pose/rotation.h"
 
-static const double POLE_STEP = 0.28;      // most that a pole turns about its line in a frame
-static const double POLE_SPEED = 12;       // and in a second
-static const double FOLD = 0.30;           // of the limb's length: elbows and knees fold no further
-static const double PLACE_COUNTS = 5;      // radians that a metre is worth
-static const double MET = 2e-4;            // a target missed by no more is met
+static const double POLE_STEP = 0.28; // most that a pole turns about its line in a frame
+static const double POLE_SPEED = 12;  // and in a second
+static const double FOLD = 0.30;      // of the limb's length: elbows and knees fold no further
+static const double CALM_STEP = 0.15; // most that a joint turns in a frame, where it is calmed
+static const double CALM_SPEED = 13;  // and in a second
+static const double CALM_M = 4e-3;    // a guess missed by so much calms the limb
+static const double PI = 3.14159265358979323846;
+static const double PLACE_COUNTS = 5; // radians that a metre is worth
+static const double MET = 2e-4;       // a target missed by no more is met
 
 struct limb {
     enum human_limb which;
     uint32_t upper; // bone; lower and end follow
     double side;    // 1 left, -1 right
     bool arm;
+    bool exact; // its end is told, not guessed
     double lengths[2], least;
 };
 
@@ -120,22 +125,26 @@ static void swivel(const struct ik_bend *from, const double root[3], double angl
         out->middle[r] += root[r];
 }
 
-// A pole goes round its line by limited steps: it never flips.
-static void slow_pole(const struct body_work *w, const struct limb *l, const double root[3],
-                      struct ik_bend *bend)
+// A pole goes round its line by limited steps: it never flips. What of `angle`, counted from
+// `bend`, the step allows.
+static double slow_pole(const struct body_work *w, const struct limb *l, const struct ik_bend *bend,
+                        double angle)
 {
     const struct body_limb_memory *m = &w->memory->limbs[l->which];
     double carried[3], most = fmin(POLE_STEP, POLE_SPEED * w->dt_s);
-    if (!w->started) return;
+    if (!w->started) return angle;
     ik_carry(m->line, bend->line, m->pole, carried);
-    double angle = ik_angle(bend->line, carried, bend->pole);
-    if (fabs(angle) <= most) return;
-    swivel(bend, root, (angle < 0 ? -most : most) - angle, bend);
+    double start = ik_angle(bend->line, carried, bend->pole), to = start + angle;
+    if (to > PI) to -= 2 * PI;
+    if (to < -PI) to += 2 * PI;
+    return fmin(fmax(to, -most), most) - start;
 }
 
 // Limits before targets: whatever they cut, the bones below aim at the target again. Returns what
-// is missed: metres times PLACE_COUNTS plus radians of the end.
-static double hold_limb(struct body_work *w, const struct limb *l, const double target[3])
+// is missed, of the target and of the place that `middle` was meant to have: metres times
+// PLACE_COUNTS plus radians of the end.
+static double hold_limb(struct body_work *w, const struct limb *l, const double middle[3],
+                        const double target[3])
 {
     double(*turns)[4] = w->pose->turns;
     uint32_t k = l->upper - human_limb_bone(l->which, 0);
@@ -152,44 +161,73 @@ static double hold_limb(struct body_work *w, const struct limb *l, const double 
     (void)body_hold(w, l->upper + 1);
     cut = body_hold(w, l->upper + 2);
     body_place_limb(w, l->which, k + 1);
-    double miss2 = 0;
+    double miss2 = 0, aside2 = 0;
     for (int r = 0; r < 3; r++) {
         double d = w->places[l->upper + 2][r] - target[r];
         miss2 += d * d;
+        d = w->places[l->upper + 1][r] - middle[r];
+        aside2 += d * d;
     }
-    return PLACE_COUNTS * sqrt(miss2) + cut;
+    return PLACE_COUNTS * (sqrt(miss2) + sqrt(aside2) / 4) + (l->exact ? cut : 0);
 }
 
-static double try_bend(struct body_work *w, const struct limb *l, const struct ik_bend *bend,
-                       const double root[3], const double end_turn[4])
+static double try_swivel(struct body_work *w, const struct limb *l, const struct ik_bend *bend,
+                         double angle, const double end_turn[4])
 {
-    turn_bones(w, l, bend, root, end_turn);
+    const double *root = w->places[l->upper];
+    struct ik_bend tried;
+    swivel(bend, root, angle, &tried);
+    turn_bones(w, l, &tried, root, end_turn);
     memcpy(w->pose->turns[l->upper + 2], end_turn, 4 * sizeof(double));
-    return hold_limb(w, l, bend->end);
+    return hold_limb(w, l, tried.middle, bend->end);
 }
 
-// The swivel nearest to none where the target is met within the limits; where there is none, the
-// one that misses least.
-static void find_swivel(struct body_work *w, const struct limb *l, const double root[3],
-                        const double end_turn[4], struct ik_bend *bend)
+// How far to turn the bent limb about its line: the least where the target is met within the
+// limits; where that is nowhere, where it is missed least.
+static double find_swivel(struct body_work *w, const struct limb *l, const struct ik_bend *bend,
+                          double from, const double end_turn[4])
 {
     enum { STEPS = 16 };
-    struct ik_bend best = *bend, tried;
-    double least = try_bend(w, l, bend, root, end_turn);
-    bool last = true; // the pose is that of `best`
+    double best = from, least = try_swivel(w, l, bend, from, end_turn);
     for (int k = 1; least > MET && k <= STEPS; k++)
         for (int sign = -1; sign <= 1; sign += 2) {
             double angle = 0.012 * k * k;
-            swivel(bend, root, sign * angle, &tried);
-            double miss = try_bend(w, l, &tried, root, end_turn);
-            last = miss <= MET || miss + 0.02 * angle < least;
-            if (!last) continue;
-            best = tried;
-            least = miss <= MET ? 0 : miss + 0.02 * angle;
-            if (least == 0) break;
+            double miss = try_swivel(w, l, bend, from + sign * angle, end_turn);
+            if (miss <= MET) return from + sign * angle;
+            if (miss + 0.02 * angle >= least) continue;
+            best = from + sign * angle;
+            least = miss + 0.02 * angle;
         }
-    if (!last) (void)try_bend(w, l, &best, root, end_turn);
-    *bend = best;
+    return best;
+}
+
+// A limb that is only guessed, and cannot do it, jumps from one way of failing to the next: its
+// joints turn by limited steps until they have caught up. Whether that held them back.
+static bool calm(struct body_work *w, const struct limb *l, const double end_turn[4])
+{
+    const struct body_limb_memory *m = &w->memory->limbs[l->which];
+    double(*turns)[4] = w->pose->turns, most = fmin(CALM_STEP, CALM_SPEED * w->dt_s);
+    bool late = false;
+    if (!w->started) return false;
+    for (uint32_t k = 0; k < 2; k++) {
+        const double *parent = turns[w->human->bones[l->upper + k].parent];
+        double relative[4];
+        rotation_from(parent, turns[l->upper + k], relative);
+        double cosine = fmin(fabs(rotation_dot(relative, m->turns[k])), 1);
+        double angle = 2 * stable_atan2(sqrt(1 - cosine * cosine), cosine);
+        if (angle > most) {
+            late = true;
+            rotation_slerp(m->turns[k], relative, most / angle, relative);
+            rotation_unit(relative);
+        }
+        rotation_mul(parent, relative, turns[l->upper + k]);
+        rotation_unit(turns[l->upper + k]);
+        (void)body_hold(w, l->upper + k);
+    }
+    memcpy(turns[l->upper + 2], end_turn, 4 * sizeof(double));
+    (void)body_hold(w, l->upper + 2);
+    body_place_limb(w, l->which, l->upper - human_limb_bone(l->which, 0) + 1);
+    return late;
 }
 
 static void solve_limb(struct body_work *w, const struct limb *l, const struct body_goal *end,
@@ -197,7 +235,7 @@ static void solve_limb(struct body_work *w, const struct limb *l, const struct b
 {
     struct body_limb_memory *m = &w->memory->limbs[l->which];
     const double *root = w->places[l->upper];
-    struct ik_bend bend;
+    struct ik_bend bend, shown;
     double before_line[3] = {l->arm ? l->side : 0, l->arm ? 0 : -1, 0};
     double before_pole[3] = {0, 0, l->arm ? -1 : 1};
     if (w->started) {
@@ -206,10 +244,18 @@ static void solve_limb(struct body_work *w, const struct limb *l, const struct b
     }
     ik_bend(root, end->place, l->lengths[0], l->lengths[1], l->least, pole, before_line,
             before_pole, &bend);
-    slow_pole(w, l, root, &bend);
-    find_swivel(w, l, root, end->turn, &bend);
-    memcpy(m->line, bend.line, sizeof m->line);
-    memcpy(m->pole, bend.pole, sizeof m->pole);
+    double angle = slow_pole(w, l, &bend, 0);
+    angle = find_swivel(w, l, &bend, angle, end->turn);
+    angle = slow_pole(w, l, &bend, angle);
+    swivel(&bend, root, angle, &shown);
+    memcpy(m->line, shown.line, sizeof m->line);
+    memcpy(m->pole, shown.pole, sizeof m->pole);
+    bool missed = try_swivel(w, l, &bend, angle, end->turn) > PLACE_COUNTS * CALM_M;
+    bool late = !l->exact && (missed || m->missed) && calm(w, l, end->turn);
+    m->missed = missed || late;
+    for (uint32_t k = 0; k < 2; k++)
+        rotation_from(w->pose->turns[w->human->bones[l->upper + k].parent],
+                      w->pose->turns[l->upper + k], m->turns[k]);
 }
 
 // ---- arms
@@ -276,28 +322,46 @@ static void turn_shoulder(struct body_work *w, const struct limb *l, int side,
     follow_hand(w, l, blade, hand->place);
 }
 
-// Where the elbow goes, seen from the middle between shoulder and hand; a tracked elbow or upper
-// arm says it, else the guess.
-static void find_pole(struct body_work *w, const struct limb *l, enum human_part part,
-                      const double guess[3], const struct body_goal *end, double pole[3])
+// Where the end comes to stand when the bones turn as they are told: an upper bone by its tracker,
+// else as it was; a lower bone like its end, which a tracker tells, else as it was.
+static void drive(struct body_work *w, const struct limb *l, const struct body_goal *middle,
+                  struct body_goal *end)
 {
+    const struct human_bone *bones = &w->human->bones[l->upper];
+    double upper[3], lower[3], turn[4];
+    rotation_apply(middle->turn, bones[1].offset, upper);
+    memcpy(turn, end->turn, sizeof turn);
+    if (!end->has_turn) rotation_mul(middle->turn, w->memory->limbs[l->which].turns[1], turn);
+    rotation_apply(turn, bones[2].offset, lower);
+    for (int r = 0; r < 3; r++)
+        end->place[r] = w->places[l->upper][r] + upper[r] + lower[r];
+}
+
+// Where the middle joint goes, seen from the middle between root and end, as a share of the limb's
+// length: a tracker there says it, by its place or by the upper bone's turn, else the guess. An end
+// without a place of its own goes where the tracked turns take it.
+static void find_pole(struct body_work *w, const struct limb *l, enum human_part part,
+                      const double guess[3], struct body_goal *end, double pole[3])
+{
+    const struct human_bone *bones = &w->human->bones[l->upper];
     const double *root = w->places[l->upper];
-    double length = l->lengths[0] + l->lengths[1], place[3];
-    const double *was = w->started ? w->memory->parts[part].place : NULL;
-    (void)was;
-    for (int r = 0; r < 3; r++) {
-        pole[r] = guess[r];
+    double length = l->lengths[0] + l->lengths[1], place[3], turn[4];
+    memcpy(turn, w->pose->turns[bones[0].parent], sizeof turn);
+    if (w->started) rotation_mul(turn, w->memory->limbs[l->which].turns[0], turn);
+    for (int r = 0; r < 3; r++)
         place[r] = (root[r] + end->place[r]) / 2 + length * guess[r];
-    }
-    struct body_goal middle = body_ease(w, part, place, w->memory->parts[part].turn);
-    if (middle.has_place) {
-        for (int r = 0; r < 3; r++)
-            pole[r] = (middle.place[r] - (root[r] + end->place[r]) / 2) / length;
-    } else if (middle.has_turn) {
-        double upper[3];
-        rotation_apply(middle.turn, w->human->bones[l->upper + 1].offset, upper);
-        for (int r = 0; r < 3; r++)
-            pole[r] = (root[r] + upper[r] - (root[r] + end->place[r]) / 2) / length;
+    struct body_goal middle = body_ease(w, part, place, turn);
+    if (!end->has_place && (middle.has_turn || (end->has_turn && l->arm)))
+        drive(w, l, &middle, end);
+    double upper[3];
+    rotation_apply(middle.turn, bones[1].offset, upper);
+    for (int r = 0; r < 3; r++) {
+        double half = (root[r] + end->place[r]) / 2;
+        pole[r] = guess[r];
+        if (middle.has_place)
+            pole[r] = (middle.place[r] - half) / length;
+        else if (middle.has_turn)
+            pole[r] = (root[r] + upper[r] - half) / length;
     }
 }
 
@@ -305,11 +369,13 @@ void body_arms(struct body_work *w, const struct body_goal hands[2])
 {
     for (int side = 0; side < 2; side++) {
         struct limb l = limb_of(w->human, side == 0 ? HUMAN_ARM_L : HUMAN_ARM_R);
+        struct body_goal hand = hands[side];
         double pole[3];
-        turn_shoulder(w, &l, side, &hands[side]);
-        find_pole(w, &l, side == 0 ? HUMAN_ELBOW_L : HUMAN_ELBOW_R, w->guess.elbows[side],
-                  &hands[side], pole);
-        solve_limb(w, &l, &hands[side], pole);
+        l.exact = true;
+        turn_shoulder(w, &l, side, &hand);
+        find_pole(w, &l, side == 0 ? HUMAN_ELBOW_L : HUMAN_ELBOW_R, w->guess.elbows[side], &hand,
+                  pole);
+        solve_limb(w, &l, &hand, pole);
     }
 }
 
@@ -320,17 +386,18 @@ void body_legs(struct body_work *w)
     for (int side = 0; side < 2; side++) {
         struct limb l = limb_of(w->human, side == 0 ? HUMAN_LEG_L : HUMAN_LEG_R);
         enum human_part part = side == 0 ? HUMAN_FOOT_L : HUMAN_FOOT_R;
-        struct body_goal foot = {.has_place = true, .has_turn = true};
+        struct body_goal foot;
         double pole[3];
         memcpy(w->pose->turns[l.upper], w->pose->turns[0], sizeof(double[4]));
         body_place_limb(w, l.which, 0);
         body_foot(w, side, &foot);
         struct body_goal told = body_ease(w, part, foot.place, foot.turn);
-        if (told.has_place) memcpy(foot.place, told.place, sizeof foot.place);
-        if (told.has_turn) memcpy(foot.turn, told.turn, sizeof foot.turn);
-        find_pole(w, &l, side == 0 ? HUMAN_KNEE_L : HUMAN_KNEE_R, w->guess.knees[side], &foot,
+        l.exact = told.has_place;
+        if (!told.has_place) memcpy(told.place, foot.place, sizeof foot.place);
+        if (!told.has_turn) memcpy(told.turn, foot.turn, sizeof foot.turn);
+        find_pole(w, &l, side == 0 ? HUMAN_KNEE_L : HUMAN_KNEE_R, w->guess.knees[side], &told,
                   pole);
-        solve_limb(w, &l, &foot, pole);
+        solve_limb(w, &l, &told, pole);
         memcpy(w->pose->turns[l.upper + 3], w->pose->turns[l.upper + 2], sizeof(double[4]));
         body_place_limb(w, l.which, 3);
     }

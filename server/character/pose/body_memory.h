@@ -9,9 +9,9 @@
 
 enum { BODY_LAGS = 3 }; // of the sense's running means
 
-struct body_part_memory { // how a part's target eases
-    double place[3], turn[4];   // as shown last
-    double offset[3], twist[4]; // what is left of the step when its source changed
+struct body_part_memory {         // how a part's target eases
+    double place[3], turn[4];     // as shown last
+    double offset[3], twist[4];   // what is left of the step when its source changed
     double last[3], last_turn[4]; // as told last, in the frame of the head's heading
     double lost_s;
     uint32_t source; // of the place: 0 never seen, 1 guessed, 2 valid, 3 tracked
@@ -35,7 +35,9 @@ struct body_foot_memory {
 };
 
 struct body_limb_memory {
-    double line[3], pole[3]; // as shown last
+    double line[3], pole[3];   // as shown last
+    double turns[2][4];        // of both bones, each against its parent bone's
+    uint32_t missed, reserved; // it could not do what was guessed
 };
 
 struct body_memory {

@@ -45,8 +45,7 @@ static void yaw_turn(const double heading[2], double out[4])
 }
 
 // The body faces where the head does, more slowly, and square to the hands where they are apart.
-static void find_ahead(struct body_sense *s, double dt_s, bool started,
-                       struct body_sense_memory *m)
+static void find_ahead(struct body_sense *s, double dt_s, bool started, struct body_sense_memory *m)
 {
     double across[2] = {s->hands[0][0] - s->hands[1][0], s->hands[0][2] - s->hands[1][2]};
     double apart = sqrt(across[0] * across[0] + across[1] * across[1]) * s->unit;
@@ -111,8 +110,8 @@ static void find_features(struct body_sense *s, double from_head[2][3],
 }
 
 void body_sense(const struct human *h, const double head[3], const double head_turn[4],
-                double hands[2][3], double hand_turns[2][4], double dt_s,
-                bool started, struct body_sense_memory *m, struct body_sense *s)
+                double hands[2][3], double hand_turns[2][4], double dt_s, bool started,
+                struct body_sense_memory *m, struct body_sense *s)
 {
     double from_head[2][3];
     memset(s, 0, sizeof *s);

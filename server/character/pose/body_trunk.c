@@ -4,9 +4,12 @@
 #include "server/character/pose/body_own.h"
 #include "server/character/pose/rotation.h"
 
-static const double BLADE_GIVES = 0.3; // of the shoulder blade's length
+static const double LEAN_MOST = 0.17, TWIST_MOST = 0.34; // sines of half the angles: 20, 40 degrees
+static const double BLADE_GIVES = 0.3;                   // of the shoulder blade's length
 
-enum { CRANE_ROUNDS = 12, REACH_ROUNDS = 16, BEND_ROUNDS = 6, CHAIN_ROUNDS = 24 };
+static const double SITTING = 0.07; // height of the hips of one who sits on the floor, of its own
+
+enum { FLOOR_ROUNDS = 3, CRANE_ROUNDS = 12, REACH_ROUNDS = 16, BEND_ROUNDS = 6, CHAIN_ROUNDS = 24 };
 
 static uint32_t head_of(const struct human *h)
 {
@@ -183,7 +186,8 @@ static void place_shoulder(const struct body_work *w, int side, double out[3])
 }
 
 // How the hand of a side is missed: unit `away` from the shoulder to it, the metres that are
-// missing (negative: it is nearer than the arm folds). What the shoulder blade gives is not missing.
+// missing (negative: it is nearer than the arm folds). What the shoulder blade gives is not
+// missing.
 static double short_of(const struct body_work *w, int side, const struct body_goal *hand,
                        double shoulder[3], double away[3])
 {
@@ -205,15 +209,33 @@ static double short_of(const struct body_work *w, int side, const struct body_go
     return fmax(far - most, 0) + fmin(far - 0.18 * arm, 0);
 }
 
+// A lean no further than LEAN_MOST, about +Y no further than TWIST_MOST: sines of half angles.
+static void hold_lean(double q[4])
+{
+    if (q[3] < 0)
+        for (int i = 0; i < 4; i++)
+            q[i] = -q[i];
+    double tilt = sqrt(q[0] * q[0] + q[2] * q[2]), twist = fabs(q[1]);
+    double tilt_scale = tilt > LEAN_MOST ? LEAN_MOST / tilt : 1;
+    double twist_scale = twist > TWIST_MOST ? TWIST_MOST / twist : 1;
+    q[0] *= tilt_scale;
+    q[1] *= twist_scale;
+    q[2] *= tilt_scale;
+    q[3] = sqrt(fmax(1 - vector_dot(q, q), 0));
+}
+
 // Turns chest, and the pelvis `share` as much, about the head until both hands are within reach.
 // Whether that was needed.
 static bool lean_to_hands(struct body_work *w, const double head[3],
                           const struct body_goal hands[2], double share)
 {
     const struct human *h = w->human;
-    double(*turns)[4] = w->pose->turns;
+    double(*turns)[4] = w->pose->turns, start[4], pelvis[4];
+    memcpy(start, turns[h->chest], sizeof start);
+    memcpy(pelvis, turns[0], sizeof pelvis);
     for (int round = 0; round < REACH_ROUNDS; round++) {
-        double turn[4] = {0, 0, 0, 1}, part[4];
+        double turn[4] = {0, 0, 0, 1}, all[4],
+               back[4] = {-start[0], -start[1], -start[2], start[3]};
         bool needed = false;
         for (int side = 0; side < 2; side++) {
             double shoulder[3], away[3], lever[3], axis[3];
@@ -232,11 +254,14 @@ static bool lean_to_hands(struct body_work *w, const double head[3],
         for (int r = 0; size > 0.15 && r < 3; r++)
             turn[r] *= 0.15 / size;
         rotation_unit(turn);
-        for (int i = 0; i < 4; i++)
-            part[i] = i == 3 ? 1 : share * turn[i];
+        // All of it so far: so much and no more; the pelvis only turns along.
+        rotation_mul(turn, turns[h->chest], all);
+        rotation_mul(all, back, all);
+        hold_lean(all);
+        rotation_mul(all, start, turns[h->chest]);
+        double part[4] = {0, share * all[1], 0, 1};
         rotation_unit(part);
-        rotation_mul(turn, turns[h->chest], turns[h->chest]);
-        rotation_mul(part, turns[0], turns[0]);
+        rotation_mul(part, pelvis, turns[0]);
         rotation_unit(turns[h->chest]);
         rotation_unit(turns[0]);
         spread(w);
@@ -288,6 +313,38 @@ static void span(struct body_work *w, const double pelvis[3], const double head[
     hang(w, head);
 }
 
+// A trunk that would sink into the floor tips over about the head instead, the way it leans
+// already, or backward as one who sits down.
+static void keep_off_floor(struct body_work *w, const double head[3])
+{
+    const struct human *h = w->human;
+    double(*turns)[4] = w->pose->turns, least = SITTING * h->height;
+    static const double behind[3] = {0, 0, -0.15};
+    for (int round = 0; round < FLOOR_ROUNDS && least - w->places[0][1] > 1e-3; round++) {
+        double down[3], level[3], to[3], turn[4], back[3];
+        rotation_apply(turns[0], behind, back);
+        for (int r = 0; r < 3; r++)
+            down[r] = w->places[0][r] - head[r];
+        double far = sqrt(vector_dot(down, down)), drop = fmax(head[1] - least, -0.9 * far);
+        for (int r = 0; r < 3; r++)
+            level[r] = r == 1 ? 0 : down[r] + back[r];
+        double size = sqrt(vector_dot(level, level));
+        if (!(far > 1e-6) || !(size > 1e-6) || drop >= far) return;
+        for (int r = 0; r < 3; r++) {
+            to[r] = (r == 1 ? -drop : level[r] / size * sqrt(far * far - drop * drop)) / far;
+            down[r] /= far;
+        }
+        rotation_between(down, to, turn);
+        rotation_mul(turn, turns[0], turns[0]);
+        rotation_mul(turn, turns[h->chest], turns[h->chest]);
+        rotation_unit(turns[0]);
+        rotation_unit(turns[h->chest]);
+        spread(w);
+        hold_from_head(w);
+        hang(w, head);
+    }
+}
+
 void body_trunk(struct body_work *w, const struct body_goal *head, const struct body_goal hands[2])
 {
     const struct human *h = w->human;
@@ -310,6 +367,7 @@ void body_trunk(struct body_work *w, const struct body_goal *head, const struct 
         spread(w);
         hold_from_head(w);
         hang(w, head->place);
+        keep_off_floor(w, head->place);
         (void)lean_to_hands(w, head->place, hands, 0.5);
     }
     crane_neck(w, head->place, hands); // hands count for more than the pelvis

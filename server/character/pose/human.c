@@ -22,10 +22,10 @@ static const char *const limb_bones[HUMAN_LIMB_COUNT][HUMAN_LIMB_BONES] = {
 struct builder {
     const struct human_source *source;
     struct human *human;
-    struct xform *places;      // [node] model from node at rest
-    double (*turns)[4];        // [node] rotation of it
-    double upright[4];         // body from model at rest
-    double (*corrections)[4];  // [bone] rest to T-pose, body frame
+    struct xform *places;     // [node] model from node at rest
+    double (*turns)[4];       // [node] rotation of it
+    double upright[4];        // body from model at rest
+    double (*corrections)[4]; // [bone] rest to T-pose, body frame
     struct fault *fault;
 };
 
@@ -307,8 +307,8 @@ static void measure(struct builder *b)
     ankle = toes ? fmax(ankle, 0) + SOLE * joints / HEAD_JOINT : ANKLE * joints;
     // A model stands on its own floor where that fits its ankles.
     double foot[3];
-    rotation_apply(b->upright,
-                   b->places[h->bones[human_limb_bone(HUMAN_LEG_L, 2)].node].col[3], foot);
+    rotation_apply(b->upright, b->places[h->bones[human_limb_bone(HUMAN_LEG_L, 2)].node].col[3],
+                   foot);
     double above = foot[1] * h->metres;
     if (!b->source->in_place && above > 0 && above < 0.15 * joints) ankle = above;
     h->floor = foot[1] - ankle / h->metres;
@@ -320,9 +320,9 @@ static void measure(struct builder *b)
 static enum err build(struct builder *b)
 {
     static const char *const needed[] = {
-        "hips",         "head",          "leftUpperArm",  "rightUpperArm", "leftLowerArm",
-        "rightLowerArm", "leftHand",     "rightHand",     "leftUpperLeg",  "rightUpperLeg",
-        "leftLowerLeg", "rightLowerLeg", "leftFoot",      "rightFoot"};
+        "hips",          "head",          "leftUpperArm", "rightUpperArm", "leftLowerArm",
+        "rightLowerArm", "leftHand",      "rightHand",    "leftUpperLeg",  "rightUpperLeg",
+        "leftLowerLeg",  "rightLowerLeg", "leftFoot",     "rightFoot"};
     struct human *h = b->human;
     for (size_t i = 0; i < sizeof needed / sizeof needed[0]; i++)
         if (node_of(b->source, needed[i]) < 0) return missing(b->fault, needed[i]);
@@ -354,8 +354,8 @@ static enum err build(struct builder *b)
     int32_t above = b->source->parents[h->bones[0].node];
     h->model_from_hips_parent = above >= 0 ? b->places[above] : xform_identity();
     for (int i = 0; i < 4; i++)
-        h->model_from_body[i] = b->source->in_place ? (double)(i == 3)
-                                                    : (i < 3 ? -b->upright[i] : b->upright[i]);
+        h->model_from_body[i] =
+            b->source->in_place ? (double)(i == 3) : (i < 3 ? -b->upright[i] : b->upright[i]);
     if (b->source->in_place) h->floor = 0;
     return ERR_OK;
 }

@@ -52,11 +52,11 @@ static inline uint32_t human_limb_bone(enum human_limb limb, uint32_t k)
 }
 
 struct human_bone {
-    int32_t node;     // of the skeleton; -1: it has none, and the bone stays with its parent
-    int32_t parent;   // bone; -1: the hips
-    int32_t humanoid; // VRM bone whose limits hold; -1: a further joint of the trunk
-    double offset[3]; // from the parent's joint, T-pose, body frame, metres
-    double axes[4];   // the node's rotation in the T-pose, body frame, x y z w
+    int32_t node;      // of the skeleton; -1: it has none, and the bone stays with its parent
+    int32_t parent;    // bone; -1: the hips
+    int32_t humanoid;  // VRM bone whose limits hold; -1: a further joint of the trunk
+    double offset[3];  // from the parent's joint, T-pose, body frame, metres
+    double axes[4];    // the node's rotation in the T-pose, body frame, x y z w
     double between[4]; // of the nodes at rest between the parent bone's node and this one
     struct joint_limit limit; // of its turn against its parent bone's
     double share;             // trunk: of the bending between hips and chest, or chest and head

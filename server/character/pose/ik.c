@@ -48,9 +48,9 @@ void ik_carry(const double line_before[3], const double line[3], const double po
     (void)ik_across(line, other, pole);
 }
 
-void ik_bend(const double root[3], const double target[3], double upper, double lower,
-             double least, const double pole[3], const double line_before[3],
-             const double pole_before[3], struct ik_bend *out)
+void ik_bend(const double root[3], const double target[3], double upper, double lower, double least,
+             const double pole[3], const double line_before[3], const double pole_before[3],
+             struct ik_bend *out)
 {
     double carried[3], away[3], far = 0;
     for (int r = 0; r < 3; r++)

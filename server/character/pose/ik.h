@@ -14,9 +14,9 @@ struct ik_bend {
 // line, `line_before` and `pole_before` (unit, square to each other) say where they were; they
 // stand in continuously near such places. `least`: the shortest distance that the bones may fold
 // to.
-void ik_bend(const double root[3], const double target[3], double upper, double lower,
-             double least, const double pole[3], const double line_before[3],
-             const double pole_before[3], struct ik_bend *out);
+void ik_bend(const double root[3], const double target[3], double upper, double lower, double least,
+             const double pole[3], const double line_before[3], const double pole_before[3],
+             struct ik_bend *out);
 
 // Turns unit `v` about unit `axis` by `angle`.
 void ik_turn(const double axis[3], double angle, const double v[3], double out[3]);

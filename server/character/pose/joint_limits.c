@@ -25,7 +25,7 @@ static const struct row {
     {"leftShoulder", 0, {-40, -35}, {35, 65}, {-30, 30}},
     {"leftUpperArm", 0, {-150, -120}, {85, 120}, {-150, 120}},
     {"leftLowerArm", 0, {-166, -12}, {8, 12}, {-110, 110}},
-    {"leftHand", 0, {-60, -95}, {65, 95}, {-45, 45}},
+    {"leftHand", 0, {-70, -100}, {75, 100}, {-60, 60}},
     {"leftUpperLeg", 1, {-55, -140}, {95, 60}, {-70, 70}},
     {"leftLowerLeg", 1, {-12, -8}, {12, 165}, {-40, 40}},
     {"leftFoot", 1, {-40, -50}, {40, 75}, {-60, 60}},
@@ -133,8 +133,7 @@ double joint_limit_hold(const struct joint_limit *l, double turn[4])
         if (sum > 1 + slack) scale = 1 / sqrt(sqrt(sum));
     }
     if (fabs(kept - angle) < slack && scale == 1) return 0;
-    if (fabs(kept - angle) >= slack)
-        stable_sincos(kept / 2, &twist[l->axis], &twist[3]);
+    if (fabs(kept - angle) >= slack) stable_sincos(kept / 2, &twist[l->axis], &twist[3]);
     if (scale < 1) {
         double s;
         stable_sincos(size * scale / 2, &s, &swing[3]);

@@ -12,10 +12,10 @@
 // American Academy of Orthopaedic Surgeons, Joint Motion (1965); Boone and Azen, J Bone Joint Surg
 // 61-A (1979); White and Panjabi, Clinical Biomechanics of the Spine (1990) for the trunk's.
 struct joint_limit {
-    uint32_t axis;      // the bone's, 0 x, 1 y, 2 z; the swing's are the next two, cyclic
+    uint32_t axis;          // the bone's, 0 x, 1 y, 2 z; the swing's are the next two, cyclic
     double low[2], high[2]; // swing
     double twist_low, twist_high;
-    bool free;          // no limit: the hips
+    bool free; // no limit: the hips
 };
 
 // Of a VRM bone; free for bones that have no row (fingers, eyes, the hips).
