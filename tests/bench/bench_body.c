@@ -212,7 +212,7 @@ int main(int argc, char **argv)
             continue;
         }
         const char *said;
-        const struct body_prior *prior = body_teach_without(paths[i], &said);
+        const struct body_prior *prior = body_teach_for(paths[i], &said);
         struct figures with = run(&t, prior, parts), without = run(&t, NULL, parts);
         print(paths[i], &with, &without, said);
         add(&with_all, &with);

@@ -22,6 +22,18 @@ static void agrees_with_libm(void)
     EXPECT(worst_exp < 1e-15 && worst_log < 1e-15 && worst_atan < 1e-15);
 }
 
+static void sines_agree_with_libm(void)
+{
+    double worst = 0;
+    for (int i = -200000; i <= 200000; i++) {
+        double x = i * 1e-3 + 1e-5 * (i % 7), s, c;
+        stable_sincos(x, &s, &c);
+        worst = fmax(worst, fmax(fabs(s - sin(x)), fabs(c - cos(x))));
+    }
+    printf("  sine and cosine %.2g\n", worst);
+    EXPECT(worst < 4e-16);
+}
+
 static void the_ends_are_right(void)
 {
     EXPECT(stable_exp(0) == 1 && stable_exp(-1000) == 0 && isinf(stable_exp(710)));
@@ -36,6 +48,7 @@ static void the_ends_are_right(void)
 int main(void)
 {
     RUN(agrees_with_libm);
+    RUN(sines_agree_with_libm);
     RUN(the_ends_are_right);
     TESTING_MAIN_END;
 }
