@@ -586,7 +586,7 @@ struct model_info {
     X(bones, struct model_bone)                                                                    \
     X(notes, struct model_note)                                                                    \
     X(image_bytes, uint8_t)                                                                        \
-    X(vrm_json, char)        /* authoring: VRM expressions, springs, … in VRM 1.0 schema */        \
+    X(vrm_json, char)        /* authoring: VRM expressions, springs, … in VRM 1.0 schema */      \
     X(rig_json, char)        /* authoring: the rig file as given */                                \
     X(base_pose, struct trs) /* [node] P0, local */                                                \
     X(drivers, struct model_driver)                                                                \
