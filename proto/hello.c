@@ -170,6 +170,7 @@ enum err hello_encode(struct wire_writer *w, const struct hello *hello)
     out_text(o, "resume", hello->resume);
     out_text(o, "scene", hello->scene);
     out_text(o, "character", hello->character);
+    out_text(o, "name", hello->name);
     out_quality_members(cJSON_AddObjectToObject(o, "quality"), &hello->quality);
     out_capabilities(o, hello->capabilities);
     out_number(o, "last_frame", hello->last_frame);
@@ -231,6 +232,7 @@ enum err hello_decode(const uint8_t *payload, size_t size_bytes, struct hello *o
     json_text(&j, "resume", h.resume, sizeof h.resume);
     json_text(&j, "scene", h.scene, sizeof h.scene);
     json_text(&j, "character", h.character, sizeof h.character);
+    json_text(&j, "name", h.name, sizeof h.name);
     json_quality(&j, &h.quality);
     h.capabilities = json_capabilities(&j);
     h.last_frame = (uint32_t)json_number(&j, "last_frame", 0, UINT32_MAX);

@@ -45,6 +45,7 @@ struct hello {
     char resume[HELLO_TOKEN_MAX];
     char scene[HELLO_NAME_MAX];     // "": a private scene
     char character[HELLO_NAME_MAX]; // "": the server's first; ignored for a pure viewer
+    char name[HELLO_NAME_MAX];      // what others see over its head; "": none
     struct hello_quality quality;
     uint32_t capabilities; // enum hello_capability, OR-ed
     uint32_t last_frame;   // resume: newest frame number held of the own actor

@@ -76,12 +76,20 @@ static bool rotation_usable(const float q[4])
 
 // ---- CONTROL ----
 
+static bool direction_usable(const float v[3])
+{
+    if (!wire_finite(v, 3)) return false;
+    float length2 = v[0] * v[0] + v[1] * v[1] + v[2] * v[2];
+    return length2 >= 0.25F && length2 <= 4;
+}
+
 static enum err control_check(const struct input_control *c)
 {
     if (c->head.sequence == 0) return ERR_MALFORMED;
     if (!within(c->move, 2, -1, 1) || !within(c->look, 2, -1, 1) || !within(c->triggers, 2, 0, 1) ||
         !wire_finite(c->go_to, 2))
         return ERR_MALFORMED;
+    if (c->fields & INPUT_VIEW && !direction_usable(c->view)) return ERR_MALFORMED;
     for (uint32_t i = 0; i < c->event_count; i++) {
         const struct input_event *event = &c->events[i];
         if (event->number == 0 || event->kind < INPUT_PRESS || event->kind > INPUT_GESTURE)
@@ -147,6 +155,7 @@ enum err input_encode_control(struct wire_writer *w, const struct input_control 
         wire_put_text(w, in->muscles[i].name);
         wire_put_align4(w);
     }
+    if (in->fields & INPUT_VIEW) wire_put_floats(w, in->view, 3);
     return input_end(w, at);
 }
 
@@ -204,6 +213,7 @@ enum err input_decode_control(const uint8_t *payload, size_t size_bytes, struct 
     if (!control_counts_fit(&c)) return ERR_LIMIT;
     get_events(&r, &c);
     get_roots_and_muscles(&r, &c);
+    if (c.fields & INPUT_VIEW) wire_floats(&r, c.view, 3);
     if (r.failed) return wire_error(&r);
     enum err e = control_check(&c);
     if (e) return e;

@@ -27,7 +27,8 @@ enum input_control_fields { // which of the states a message sets
     INPUT_LOOK = 2,
     INPUT_TRIGGERS = 4,
     INPUT_GOTO = 8,
-    INPUT_GOTO_END = 16 // forget a goto
+    INPUT_GOTO_END = 16, // forget a goto
+    INPUT_VIEW = 32      // where the player looks
 };
 enum input_event_kind { INPUT_PRESS = 1, INPUT_RELEASE = 2, INPUT_GESTURE = 3 };
 enum {
@@ -66,6 +67,7 @@ struct input_control {
     float move[2], look[2]; // x right, y forward: -1 .. 1
     float triggers[2];      // left, right: 0 .. 1
     float go_to[2];         // x, z in the model's unit, scene space
+    float view[3]; // direction in the scene, length 0.5 .. 2: what "forward" means; 0 unset
     uint32_t event_count, root_count, muscle_count;
     struct input_event events[INPUT_EVENTS_MAX];
     struct input_root roots[INPUT_ROOTS_MAX];

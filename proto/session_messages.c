@@ -114,6 +114,7 @@ enum err session_encode_actor(struct wire_writer *w, const struct session_actor 
     wire_put_u32(w, in->model_version);
     wire_put_u32(w, in->flags);
     wire_put_text(w, in->character);
+    wire_put_text(w, in->name);
     return session_end(w, at);
 }
 
@@ -127,6 +128,7 @@ enum err session_decode_actor(const uint8_t *payload, size_t size_bytes, struct 
     a.model_version = wire_u32(&r);
     a.flags = wire_u32(&r);
     wire_text(&r, a.character, sizeof a.character);
+    wire_text(&r, a.name, sizeof a.name);
     if (r.failed) return wire_error(&r);
     if (a.actor == 0) return ERR_MALFORMED;
     *out = a;

@@ -50,6 +50,7 @@ struct session_actor { // an actor has come into the session's view, or its mode
     uint32_t model_version;
     uint32_t flags;
     char character[SESSION_NAME_MAX];
+    char name[SESSION_NAME_MAX]; // of the player; "": none
 };
 struct session_gone {
     uint32_t scene, actor;

@@ -250,6 +250,9 @@ static enum err read_control_member(const cJSON *item, struct control *to, struc
         fine = read_pair(item, SINEW_CONTROL_MOVE, to->out.move, to, -1);
     } else if (strcmp(key, "look") == 0) {
         fine = read_pair(item, SINEW_CONTROL_LOOK, to->out.look, to, -1);
+    } else if (strcmp(key, "view") == 0) {
+        to->out.fields |= SINEW_CONTROL_VIEW;
+        fine = read_floats(item, to->out.view, 3);
     } else if (strcmp(key, "triggers") == 0) {
         fine = read_pair(item, SINEW_CONTROL_TRIGGERS, to->out.triggers, to, 0);
     } else if (strcmp(key, "goto") == 0) {
@@ -266,9 +269,10 @@ static enum err read_control_member(const cJSON *item, struct control *to, struc
     } else if (strcmp(key, "activate") == 0) {
         fine = read_muscles(item, to);
     } else {
-        return bad(fault, key,
-                   "unknown; control has move, look, triggers, press, release, goto, gesture, "
-                   "root, activate");
+        return bad(
+            fault, key,
+            "unknown; control has move, look, view, triggers, press, release, goto, gesture, "
+            "root, activate");
     }
     return fine ? ERR_OK : bad(fault, key, "not as a control line wants it, or out of range");
 }

@@ -178,6 +178,7 @@ enum err actors_on_actor(struct sinew_client *c, const struct message *m)
     a->model = in.model;
     a->version = in.model_version;
     memcpy(a->character, in.character, sizeof a->character);
+    memcpy(a->name, in.name, sizeof a->name);
     if (in.flags & SESSION_ACTOR_OWN) c->actors.own = in.actor;
     if (fresh) tell(c, SINEW_EVENT_ACTOR_IN, a->id, a->character);
     use_mesh(c, a, find_mesh(&c->actors, a->model, a->version));

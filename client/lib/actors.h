@@ -43,7 +43,7 @@ struct actor_materials {
 
 struct actor {
     uint32_t id, flags, model, version;
-    char character[SESSION_NAME_MAX];
+    char character[SESSION_NAME_MAX], name[SESSION_NAME_MAX];
     bool gone;         // after the next sinew_update
     struct mesh *mesh; // of arriving frames; NULL: its SURFACE is not here
     struct actors_detail details[SURFACE_LODS_MAX];

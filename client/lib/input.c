@@ -6,12 +6,15 @@
 #include "client/lib/client.h"
 #include "client/lib/session.h"
 
+enum { AGAIN_US = 100000 };
+
 // ---- sending ----
 
 static struct input_head next_head(struct input *in, uint64_t now_us)
 {
     in->sequence++;
     in->sent[in->sequence % INPUT_SENT_MAX].sequence = in->sequence;
+    in->sent[in->sequence % INPUT_SENT_MAX].event = 0;
     in->sent[in->sequence % INPUT_SENT_MAX].sent_at_us = now_us;
     return (struct input_head){.sequence = in->sequence, .client_time_us = now_us};
 }
@@ -53,16 +56,18 @@ int64_t input_on_seen(struct input *in, uint32_t sequence, uint64_t now_us)
 {
     if (sequence == 0 || sequence <= in->seen || sequence > in->sequence) return -1;
     in->seen = sequence;
-    uint32_t kept = 0;
+    if (in->sent[sequence % INPUT_SENT_MAX].sequence != sequence) return -1;
+    // Only a message that carried an event says that it came: one sent after it may have come
+    // without it.
+    uint32_t event = in->sent[sequence % INPUT_SENT_MAX].event, kept = 0;
     for (uint32_t i = 0; i < in->pending_count; i++) {
         struct input_pending *p = &in->pending[i];
-        if (p->sequence != 0 && p->sequence <= sequence)
+        if (p->event.number <= event)
             free(p->json);
         else
             in->pending[kept++] = *p;
     }
     in->pending_count = kept;
-    if (in->sent[sequence % INPUT_SENT_MAX].sequence != sequence) return -1;
     return (int64_t)(now_us - in->sent[sequence % INPUT_SENT_MAX].sent_at_us);
 }
 
@@ -191,10 +196,12 @@ int input_values(struct sinew_client *c, uint8_t type, const struct sinew_value 
 static void attach_events(struct input *in, struct input_control *message)
 {
     message->event_count = in->pending_count;
-    for (uint32_t i = 0; i < in->pending_count; i++) {
+    for (uint32_t i = 0; i < in->pending_count; i++)
         message->events[i] = in->pending[i].event;
-        if (in->pending[i].sequence == 0) in->pending[i].sequence = message->head.sequence;
-    }
+    if (in->pending_count == 0) return;
+    in->sent[message->head.sequence % INPUT_SENT_MAX].event =
+        in->pending[in->pending_count - 1].event.number;
+    in->carried_at_us = message->head.client_time_us;
 }
 
 static int send_control(struct sinew_client *c, struct input_control *message, uint32_t *sequence)
@@ -230,7 +237,8 @@ static bool add_event(struct input *in, const struct sinew_action_event *from)
 static bool fill_control(struct input_control *to, const struct sinew_control *from)
 {
     memset(to, 0, sizeof *to);
-    to->fields = from->fields & 31;
+    to->fields = from->fields & 63;
+    memcpy(to->view, from->view, sizeof to->view);
     memcpy(to->move, from->move, sizeof to->move);
     memcpy(to->look, from->look, sizeof to->look);
     memcpy(to->triggers, from->triggers, sizeof to->triggers);
@@ -291,6 +299,7 @@ static void hold_control(struct input_control *held, const struct input_control 
     if (m->fields & INPUT_MOVE) memcpy(held->move, m->move, sizeof held->move);
     if (m->fields & INPUT_LOOK) memcpy(held->look, m->look, sizeof held->look);
     if (m->fields & INPUT_TRIGGERS) memcpy(held->triggers, m->triggers, sizeof held->triggers);
+    if (m->fields & INPUT_VIEW) memcpy(held->view, m->view, sizeof held->view);
     if (m->fields & INPUT_GOTO) memcpy(held->go_to, m->go_to, sizeof held->go_to);
     held->fields |= m->fields & ~(uint32_t)INPUT_GOTO_END;
     if (m->fields & INPUT_GOTO_END) held->fields &= ~(uint32_t)INPUT_GOTO;
@@ -327,6 +336,14 @@ int input_control(struct sinew_client *c, const struct sinew_control *from, uint
     else
         drop_events(in, had);
     return r;
+}
+
+void input_step(struct sinew_client *c, uint64_t now_us)
+{
+    struct input *in = &c->input;
+    if (in->pending_count == 0 || !in->message || now_us < in->carried_at_us + AGAIN_US) return;
+    memset(in->message, 0, sizeof *in->message);
+    (void)send_control(c, in->message, NULL);
 }
 
 // ---- SENSOR ----
@@ -379,12 +396,10 @@ void input_rejoin(struct sinew_client *c, bool resumed)
     struct input *in = &c->input;
     if (!resumed) { // a new session counts its events from 1
         in->event_number = 0;
-        for (uint32_t i = 0; i < in->pending_count; i++) {
+        for (uint32_t i = 0; i < in->pending_count; i++)
             in->pending[i].event.number = ++in->event_number;
-            in->pending[i].sequence = 0;
-        }
+        memset(in->sent, 0, sizeof in->sent);
     }
-    // CONTROL first: an event counts as carried by whatever comes after it on a connection.
     if (in->control || in->pending_count > 0) {
         void *message = in->message;
         in->message = once(&message, sizeof *in->message);

@@ -14,8 +14,7 @@ enum { INPUT_SENT_MAX = 512 };
 
 struct input_pending { // an event that no frame has acknowledged yet
     struct input_event event;
-    char *json;        // owned; event.json points to it
-    uint32_t sequence; // of the first message that carried it; 0: none yet
+    char *json; // owned; event.json points to it
 };
 
 struct input {
@@ -23,11 +22,13 @@ struct input {
     uint32_t event_number;
     struct {
         uint32_t sequence;
+        uint32_t event; // newest event that it carried; 0: none
         uint64_t sent_at_us;
     } sent[INPUT_SENT_MAX]; // [sequence % INPUT_SENT_MAX], for latency
     uint32_t seen;          // newest sequence that a frame had
     struct input_pending pending[INPUT_EVENTS_MAX];
     uint32_t pending_count;
+    uint64_t carried_at_us; // when they were sent last
 
     // What holds; NULL: never set.
     struct pose_message *pose;
@@ -45,6 +46,8 @@ int input_values(struct sinew_client *c, uint8_t type, const struct sinew_value 
 int input_control(struct sinew_client *c, const struct sinew_control *from, uint32_t *sequence);
 int input_sensor(struct sinew_client *c, const struct sinew_sensor *from, uint32_t *sequence);
 
+// Says once more what waits to be acknowledged, when that was long ago: it may have been lost.
+void input_step(struct sinew_client *c, uint64_t now_us);
 // A frame of the own actor used inputs up to `sequence`. Microseconds since that one was sent, or
 // -1 when it is not a new one.
 int64_t input_on_seen(struct input *in, uint32_t sequence, uint64_t now_us);

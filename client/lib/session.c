@@ -224,6 +224,7 @@ static bool send_hello(struct sinew_client *c, uint64_t now_us)
     copy_text(h.role, sizeof h.role, o->role);
     copy_text(h.scene, sizeof h.scene, o->scene);
     copy_text(h.character, sizeof h.character, o->character);
+    copy_text(h.name, sizeof h.name, o->name);
     uint64_t away_us = now_us - s->lost_at_us;
     s->tried_resume =
         s->resumable && s->welcome.resume[0] && away_us < (uint64_t)s->welcome.resume_s * 1000000;
@@ -529,6 +530,7 @@ static void step_joined(struct sinew_client *c, uint64_t now_us)
         return;
     }
     if (now_us >= s->ping_at_us) send_ping(c, now_us);
+    input_step(c, now_us);
     if (s->ack_now || now_us >= s->ack_at_us) {
         s->ack_at_us = now_us + 1000000 / ack_hz;
         send_ack(c, now_us);

@@ -350,6 +350,7 @@ void show_describe(const struct sinew_client *c, const struct actor *a, struct s
                                 .flags = a->flags & (SINEW_ACTOR_OWN | SINEW_ACTOR_CONTROLLED),
                                 .changes = a->changes,
                                 .character = a->character,
+                                .name = a->name,
                                 .rotation = {0, 0, 0, 1},
                                 .scale = 1,
                                 .position_format = c->options.position_format,

@@ -87,7 +87,7 @@ void sinew_options_init(struct sinew_options *options, size_t struct_size)
 
 static enum err check_options(const struct sinew_options *o, struct fault *fault)
 {
-    const char *const names[] = {o->scene, o->character, o->role};
+    const char *const names[] = {o->scene, o->character, o->role, o->name};
     const char *const secrets[] = {o->token, o->ticket};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         if (names[i] && strlen(names[i]) >= HELLO_NAME_MAX)
@@ -132,8 +132,8 @@ static enum err open_tls(struct sinew_client *c, struct fault *fault)
 static bool copy_strings(struct sinew_client *c)
 {
     struct sinew_options *o = &c->options;
-    const char **const texts[] = {&o->url,  &o->ca_file, &o->pin,       &o->token,  &o->ticket,
-                                  &o->role, &o->scene,   &o->character, &o->program};
+    const char **const texts[] = {&o->url,  &o->ca_file, &o->pin,       &o->token,   &o->ticket,
+                                  &o->role, &o->scene,   &o->character, &o->program, &o->name};
     size_t count = sizeof texts / sizeof texts[0], size = 1;
     for (size_t i = 0; i < count; i++)
         size += *texts[i] ? strlen(*texts[i]) + 1 : 0;

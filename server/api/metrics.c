@@ -85,7 +85,7 @@ static void put_frames(struct metrics_text *m, const struct hub_snapshot *h)
                     h->counts->resyncs);
 }
 
-static void put_inputs(struct metrics_text *m, const struct hub_snapshot *h)
+static void put_inputs(struct metrics_text *m, const struct hub_snapshot *h, uint64_t presses)
 {
     static const char *const types[] = {"control", "sensor", "face", "customise", "pose", "place"};
     static const char *const results[] = {"applied", "stale", "refused", "unsupported"};
@@ -96,6 +96,7 @@ static void put_inputs(struct metrics_text *m, const struct hub_snapshot *h)
             (void)snprintf(label, sizeof label, "proto=\"%s\",result=\"%s\"", types[t], results[r]);
             metrics_value(m, label, (double)h->counts->inputs[t][r]);
         }
+    metrics_counter(m, "sinew_presses_total", "Presses of actions, each counted once.", presses);
 }
 
 static void put_connections(struct metrics_text *m, const struct api *a,
@@ -189,8 +190,10 @@ void api_metrics(struct http_exchange *x, void *owner)
 {
     const struct api *a = owner;
     struct hub_snapshot hub;
+    struct stage_snapshot stage;
     struct metrics_text m = {.text = malloc(METRICS_BYTES), .capacity_bytes = METRICS_BYTES};
     hub_snapshot(a->options.hub, &hub);
+    stage_snapshot(a->options.stage, &stage);
     if (m.text) {
         put_process(&m, a);
         put_tick(&m, &hub.tick);
@@ -201,7 +204,7 @@ void api_metrics(struct http_exchange *x, void *owner)
                   &hub.counts->input_to_socket);
         put_sessions(&m, &hub);
         put_frames(&m, &hub);
-        put_inputs(&m, &hub);
+        put_inputs(&m, &hub, stage.presses);
         put_connections(&m, a, &hub);
         put_stage(&m, a);
         put_store(&m, a);

@@ -72,8 +72,8 @@ enum err role_build(struct model_file *file, const struct role_options *options,
                     struct fault *fault)
 {
     static enum err (*const steps[])(struct role_build *) = {
-        build_basics, role_build_surface, role_build_appearance, role_build_tables,
-        role_build_catalogue};
+        build_basics,      role_build_surface,  role_build_appearance,
+        role_build_tables, role_build_bindings, role_build_catalogue};
     CHECK(strlen(options->name) < SESSION_NAME_MAX);
     struct role_build b = {.options = options, .fault = fault};
     struct role *r = calloc(1, sizeof *r);

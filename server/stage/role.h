@@ -49,6 +49,8 @@ struct role {
     size_t appearance_bytes;
     const char *catalogue_json; // of CATALOGUE; not NUL-ended
     size_t catalogue_bytes;
+    const char *bindings_json; // of WELCOME; not NUL-ended
+    size_t bindings_bytes;
     const struct role_texture *textures; // one a picture that is used, hashes differ
     size_t texture_count;
 

@@ -31,4 +31,5 @@ enum err role_no_memory(struct role_build *b);
 MUST_CHECK enum err role_build_surface(struct role_build *b);    // orders, predictors, SURFACE
 MUST_CHECK enum err role_build_appearance(struct role_build *b); // materials, textures
 MUST_CHECK enum err role_build_tables(struct role_build *b);     // of the roots
+MUST_CHECK enum err role_build_bindings(struct role_build *b);   // inputs
 MUST_CHECK enum err role_build_catalogue(struct role_build *b);  // names

@@ -1,6 +1,7 @@
 #include "server/stage/stage.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -394,7 +395,7 @@ static enum err watch_all(struct view *v)
 }
 
 // Links the view into its scene and gives it an actor of its own when it wants one.
-static enum err enter(struct view *v, struct role *role, struct fault *fault)
+static enum err enter(struct view *v, struct role *role, const char *name, struct fault *fault)
 {
     struct stage *s = v->stage;
     enum err e = watch_all(v);
@@ -408,6 +409,7 @@ static enum err enter(struct view *v, struct role *role, struct fault *fault)
     e = actor_enter(s, v->scene, role, &v->own, fault); // watched by this view too
     if (e == ERR_OK) {
         v->own->controller = v;
+        (void)snprintf(v->own->name, sizeof v->own->name, "%s", name ? name : "");
         return ERR_OK;
     }
     unlink_view(v);
@@ -437,7 +439,7 @@ enum err stage_join(struct stage *s, const struct stage_join *join, struct view 
                        .scene = scene,
                        .settings = join->settings,
                        .first_tick = s->ticked ? s->tick + 1 : 0};
-    e = enter(v, role, fault);
+    e = enter(v, role, join->name, fault);
     if (e != ERR_OK) {
         free(v);
         scene_close_if_empty(s, scene);
@@ -503,9 +505,11 @@ enum err stage_input(struct stage *s, uint64_t id, uint8_t type, const uint8_t *
         return fault_set(fault, ERR_STALE, "input %u came after %u", head.sequence,
                          a->sequence_newest);
     a->sequence_newest = head.sequence;
+    uint64_t pressed = a->body.control.pressed;
     e = input_apply(&s->desk, &a->body, type, payload, size_bytes, fault);
     if (e != ERR_OK) return e;
     s->counts.inputs++;
+    s->counts.presses += a->body.control.pressed - pressed;
     // More between two ticks than anybody sends: the newest is logged in the last one's place.
     if (a->pending_count == PENDING_MAX) a->pending_count--;
     a->pending[a->pending_count++] = head.sequence;

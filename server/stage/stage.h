@@ -59,6 +59,7 @@ struct stage_join {
     const char *scene;     // NULL or "": a private one
     const char *character; // NULL or "": the first
     bool controls;         // false: a pure viewer, no actor of its own
+    const char *name;      // of the player, for others to see; NULL or "": none
     struct view_settings settings;
 };
 // ERR_NOT_FOUND: the character; ERR_LIMIT: the stage or the scene is full; ERR_MEMORY.
@@ -90,6 +91,7 @@ struct stage_snapshot { // for /status and /metrics
     uint64_t dropped_frames; // no free frame memory: all of it was held by slow readers
     uint64_t refused_poses;  // not finite where a driver reads them: its last weights stood in
     uint64_t grid_changes, inputs;
+    uint64_t presses; // of actions: each once, however often it was said
 };
 void stage_snapshot(const struct stage *s, struct stage_snapshot *out);
 // Walks the scenes for a listing; false past the last. `name` is "" for private ones.

@@ -19,9 +19,10 @@ struct actor {
     uint32_t number; // on the wire; never given twice
     struct stage *stage;
     struct scene *scene;
-    struct role *role;       // a reference
-    struct view *controller; // NULL: ambient
-    bool private_role;       // stage_show: new versions of the character are not for it
+    struct role *role;           // a reference
+    struct view *controller;     // NULL: ambient
+    char name[SESSION_NAME_MAX]; // of the player; "": none
+    bool private_role;           // stage_show: new versions of the character are not for it
     struct body body;
     uint64_t first_tick;                   // its time counts from here
     struct coder *coders[CODER_QUALITIES]; // NULL: nobody watches at that quality

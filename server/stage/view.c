@@ -176,6 +176,7 @@ static void describe(const struct view *v, const struct view_entry *e, struct vi
     out->actor.flags = (uint32_t)((a == v->own ? SESSION_ACTOR_OWN : 0) |
                                   (a->controller ? SESSION_ACTOR_CONTROLLED : 0));
     memcpy(out->actor.character, r->name, sizeof out->actor.character);
+    memcpy(out->actor.name, a->name, sizeof out->actor.name);
 }
 
 bool view_next_event(struct view *v, struct view_event *out)

@@ -10,7 +10,11 @@
 
 // HELLO: who is it, what may it do, which scene and character; or which session goes on.
 
-enum { ACK_HZ = 10 };
+enum {
+    ACK_HZ = 10,
+    BINDINGS_BYTES_MAX = 48 << 10, // far more than 256 bindings take; else the client has its own
+    WELCOME_BYTES = BINDINGS_BYTES_MAX + 8192
+};
 
 // What a peer without proof may do: view, when it is on this machine.
 static bool authorise(struct link *l, const struct hello *hello, struct auth_identity *out)
@@ -72,7 +76,8 @@ static bool send_welcome(struct session *s, bool resumed)
 {
     struct hub *h = s->hub;
     char token[SECRET_TEXT_BYTES];
-    uint8_t bytes[8192];
+    uint8_t bytes[WELCOME_BYTES];
+    const struct role *role = view_own_role(s->view);
     if (!secret_make(token)) return false;
     secret_hash(token, s->resume_hash);
     struct hello_welcome w = {.major = MESSAGES_MAJOR,
@@ -96,6 +101,10 @@ static bool send_welcome(struct session *s, bool resumed)
     (void)snprintf(w.character, sizeof w.character, "%s", s->character);
     w.quality.rate_hz = session_rate(h, &s->asked);
     if (!w.quality.bits) w.quality.bits = 14;
+    if (role && role->bindings_bytes <= BINDINGS_BYTES_MAX) {
+        w.bindings = role->bindings_json;
+        w.bindings_bytes = role->bindings_bytes;
+    }
     struct wire_writer writer = wire_write(bytes, sizeof bytes);
     return hello_encode_welcome(&writer, &w) == ERR_OK &&
            link_send(s->link, bytes, wire_size(&writer));
@@ -184,6 +193,7 @@ static void join(struct link *l, const struct hello *hello, const struct auth_id
     start_pace(s);
     struct stage_join how = {.scene = s->is_modeller ? "" : hello->scene,
                              .character = hello->character,
+                             .name = hello->name,
                              .controls = s->controls,
                              .settings = session_view_settings(s)};
     enum err e = stage_join(h->options.stage, &how, &s->view, &fault);

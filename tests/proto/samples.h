@@ -23,13 +23,14 @@ static inline struct hello sample_hello(void)
                           .token = "Zm9vYmFyZm9vYmFyZm9vYmFyZm9vYmFyZm9vYmFyZm8",
                           .scene = "lobby",
                           .character = "Fox",
+                          .name = "Ann",
                           .quality = {14, 60, 0, 16, false},
                           .capabilities = HELLO_CAN_ZSTD | HELLO_CAN_LOD | HELLO_CAN_APPLIED,
                           .last_frame = 77};
 }
 static inline struct hello_welcome sample_welcome(void)
 {
-    static const char bindings[] = "{\"move\":[\"KeyW\",\"KeyS\"]}";
+    static const char bindings[] = "{\"key:KeyE\":\"wave\",\"mouse:button0\":\"goto\"}";
     return (struct hello_welcome){.major = MESSAGES_MAJOR,
                                   .minor = MESSAGES_MINOR,
                                   .server = "sinewd 0.1.0",
@@ -81,11 +82,12 @@ static inline struct input_control sample_control(void)
     static const char gesture[] = "{\"hand\":\"left\"}";
     return (struct input_control){
         .head = {11, 5000000},
-        .fields = INPUT_MOVE | INPUT_LOOK | INPUT_TRIGGERS | INPUT_GOTO,
+        .fields = INPUT_MOVE | INPUT_LOOK | INPUT_TRIGGERS | INPUT_GOTO | INPUT_VIEW,
         .move = {0.25f, 1},
         .look = {-0.5f, 0},
         .triggers = {0, 0.75f},
         .go_to = {12.5f, -3},
+        .view = {0.6f, 0, -0.8f},
         .event_count = 3,
         .root_count = 1,
         .muscle_count = 1,

@@ -32,8 +32,8 @@ typedef enum err sample_fn(uint8_t type, struct wire_writer *w);
     }
 SESSION(ping, ((struct session_ping){3, 111222333}))
 SESSION(pong, ((struct session_pong){3, 111222333, 444555666, 444555777}))
-SESSION(actor,
-        ((struct session_actor){3, 9, 2, 5, SESSION_ACTOR_OWN | SESSION_ACTOR_CONTROLLED, "Fox"}))
+SESSION(actor, ((struct session_actor){3, 9, 2, 5, SESSION_ACTOR_OWN | SESSION_ACTOR_CONTROLLED,
+                                       "Fox", "Ann"}))
 SESSION(gone, ((struct session_gone){3, 9}))
 SESSION(ack, sample_ack())
 SESSION(resync, ((struct session_resync){9, 42}))

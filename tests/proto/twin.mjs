@@ -37,7 +37,7 @@ const sent = {
   resync: p.encodeResync(9, 42),
   want: p.encodeWant([hash(0), hash(16)]),
   control: p.encodeControl({ sequence: 11, time: 5000000 }, {
-    move: [0.25, 1], look: [-0.5, 0], triggers: [0, 0.75], goto: [12.5, -3],
+    move: [0.25, 1], look: [-0.5, 0], triggers: [0, 0.75], goto: [12.5, -3], view: [0.6, 0, -0.8],
     events: [{ number: 7, kind: 'press', name: 'jump' }, { number: 8, kind: 'release', name: 'jump' },
       { number: 9, kind: 'gesture', name: 'wave', parameters: { hand: 'left' } }],
     roots: [{ root: 'tail', clip: 'swing', speed: 1.5, weight: 0.5 }], activate: { biceps_l: 0.625 } }),
@@ -71,9 +71,9 @@ for (const [name, decode] of Object.entries(received)) {
     expect(`${name} cut to ${n} bytes is refused`, refused);
   }
 }
-expect('welcome', values.welcome.actor === 9 && values.welcome.tick === 123456789 && values.welcome.bindings.move[0] === 'KeyW');
+expect('welcome', values.welcome.actor === 9 && values.welcome.tick === 123456789 && values.welcome.bindings['key:KeyE'] === 'wave');
 expect('notice', values.notice.code === 3 && values.notice.text === 'back soon — bis gleich');
-expect('actor', values.actor.own && values.actor.character === 'Fox');
+expect('actor', values.actor.own && values.actor.character === 'Fox' && values.actor.name === 'Ann');
 expect('catalogue', values.catalogue.names.clips[1] === 'Run' && values.catalogue.clipSeconds[0] === 1.25);
 expect('frame', values.frame.tick === 123456800 && values.frame.anchor === 40 && values.frame.payload.length === 8);
 expect('applied', values.applied.entries[1].sequence === 15 && values.applied.entries[0].tick === 123456790);

@@ -18,7 +18,10 @@ try {
     stdin: {
       contents: `export * from './src/client/client.js'; export * from './src/client/codes.js';
         export * from './src/proto/index.js'; export * from './src/decode/pipeline.js';
-        export * from './src/viewer/clip_player.js';`,
+        export * from './src/viewer/clip_player.js';
+        export * from './src/input/bindings.js'; export * from './src/input/controls.js';
+        export * from './src/input/gamepad.js'; export * from './src/input/gestures.js';
+        export * from './src/input/keyboard.js';`,
       resolveDir: web, loader: 'ts',
     },
     bundle: true, format: 'esm', platform: 'neutral', mainFields: ['module', 'main'],
@@ -26,7 +29,7 @@ try {
   });
   process.env.SINEW_CLIENT = join(folder, 'client.mjs');
   process.env.SINEW_GOLDEN = join(web, '../../tests/proto/golden');
-  for (const name of ['client', 'pipeline']) status ||= run(process.execPath, '--test', join(here, `${name}.test.mjs`));
+  for (const name of ['client', 'input', 'pipeline']) status ||= run(process.execPath, '--test', join(here, `${name}.test.mjs`));
 } finally {
   rmSync(folder, { recursive: true });
 }

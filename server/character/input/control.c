@@ -12,6 +12,7 @@ static void press(struct control *c, const struct model *m, const char *name)
             c->press_count--;
         }
         c->presses[c->press_count++] = i;
+        c->pressed++;
         return;
     }
 }
@@ -25,6 +26,8 @@ bool control_take(struct control *c, const struct model *m, const struct input_c
         if (asks) c->going = false;
     }
     if (message->fields & INPUT_LOOK) memcpy(c->look, message->look, sizeof c->look);
+    if (message->fields & INPUT_VIEW) memcpy(c->view, message->view, sizeof c->view);
+    c->viewed = c->viewed || message->fields & INPUT_VIEW;
     if (message->fields & INPUT_TRIGGERS)
         memcpy(c->triggers, message->triggers, sizeof c->triggers);
     if (message->fields & INPUT_GOTO) {

@@ -13,9 +13,12 @@ enum { CONTROL_PRESSES_MAX = 32 }; // between two ticks; the oldest go first
 struct control {
     float move[2], look[2], triggers[2];
     float go_to[2];
+    float view[3]; // direction in the scene; said once, it holds against look
+    bool viewed;
     bool going;
     bool live; // somebody has moved, pressed or gone: motion drives the pose
     uint32_t event_seen;
+    uint64_t pressed; // since it began
     uint32_t press_count;
     uint32_t presses[CONTROL_PRESSES_MAX]; // into model->actions, in order
 };

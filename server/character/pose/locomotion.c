@@ -110,10 +110,22 @@ static void spring(double *x, double *rate, double omega, double h)
     *x = next;
 }
 
+// Straight up or down says nothing about where forward is.
+static void look_along(struct locomotion *l, const float view[3])
+{
+    double x = (double)view[0], z = (double)view[2], size = sqrt(x * x + z * z);
+    if (size < 1e-3) return;
+    l->view[0] = x / size;
+    l->view[1] = z / size;
+}
+
 static void step(struct locomotion *l, struct control *c, double h, double scale)
 {
     double way[2] = {0, 0}, wanted = 0, error = 0;
-    rotate(l->view, -(double)c->look[0] * LOOK_RATE * h);
+    if (c->viewed)
+        look_along(l, c->view);
+    else
+        rotate(l->view, -(double)c->look[0] * LOOK_RATE * h);
     if (wish(l, c, scale, way, &wanted)) {
         double along = l->facing[0] * way[0] + l->facing[1] * way[1];
         double across = l->facing[1] * way[0] - l->facing[0] * way[1];

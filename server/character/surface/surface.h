@@ -4,7 +4,6 @@
 
 #include "common/arena.h"
 #include "common/simd.h"
-#include "server/character/pose/customise.h"
 #include "server/character/pose/pose.h"
 #include "server/character/pose/roots.h"
 #include "server/character/surface/block.h"
@@ -35,8 +34,6 @@ struct surface_job {
     // driver_weight_count, with `correct`; kept between frames by the caller: where a pose is not
     // finite, the last good ones stand in. NULL: no correctives, but extras.
     double *driver_weights;
-    const struct customise
-        *customise; // whose bones `pose` has moved, unseen by drivers; NULL: none
     struct pose
         pose; // with several roots: what drivers and extras read, each node as its root has it
     const struct roots_pose *roots; // several roots; NULL: all of them in `pose`

@@ -140,6 +140,8 @@ struct sinew_options {
      * call back into the library and should return at once. May be NULL. */
     void (*on_frame)(const struct sinew_frame *frame, void *owner);
     void *owner;
+
+    const char *name; /* of the player: others may show it over its head; or NULL */
 };
 
 /* Fills in the defaults. Call it first, with sizeof(struct sinew_options). */
@@ -262,6 +264,8 @@ struct sinew_actor {
     uint64_t tick;           /* of the (newer) frame that is shown */
     uint64_t server_time_us; /* that this shows, server's clock */
     uint32_t input_sequence; /* newest input of this session that is in it (own actor) */
+
+    const char *name; /* of its player; "": none */
 };
 /* The i-th actor that has come into view (in order of arrival), or by id. SINEW_ERR_NOT_FOUND past
  * the last. Owner thread only. */
@@ -374,7 +378,8 @@ enum sinew_control_fields {
     SINEW_CONTROL_LOOK = 2,
     SINEW_CONTROL_TRIGGERS = 4,
     SINEW_CONTROL_GOTO = 8,
-    SINEW_CONTROL_GOTO_END = 16
+    SINEW_CONTROL_GOTO_END = 16,
+    SINEW_CONTROL_VIEW = 32
 };
 enum sinew_action { SINEW_PRESS = 1, SINEW_RELEASE = 2, SINEW_GESTURE = 3 };
 struct sinew_action_event { /* happens once, however often it is sent again */
@@ -408,6 +413,8 @@ struct sinew_control {
     const struct sinew_root *roots;
     const struct sinew_muscle *muscles;
     size_t event_count, root_count, muscle_count; /* at most 32 (unacknowledged), 16, 64 */
+    float view[3]; /* direction in the scene, length 0.5 .. 2, that the player looks along: move's
+                    * forward is there, and the character looks there */
 };
 SINEW_API int sinew_send_control(struct sinew_client *client, const struct sinew_control *control,
                                  uint32_t *sequence);

@@ -1,6 +1,6 @@
 import * as proto from '../proto/index.js';
 import type { Catalogue, Hello, Note, Quality, Welcome, Actor } from '../proto/session.js';
-import type { Control, Place, Pose } from '../proto/input.js';
+import type { Control, ControlEvent, Place, Pose } from '../proto/input.js';
 import type { Material } from '../proto/appearance.js';
 import type { Decoder, DecoderSink, Inspection, SurfaceFrame, Topology } from '../decode/decoder.js';
 import { ServerClock } from './clock.js';
@@ -79,6 +79,8 @@ export const browserWorld: World = {
 };
 
 const HELLO_PATIENCE_MS = 8000, WATCH_MS = 250, PING_MS = 1000, BACKOFF_MS = [500, 4000] as const;
+const EVENTS_MAX = 32; // of one CONTROL
+const AGAIN_MS = 100; // an event that no frame acknowledges is said again
 const RESYNC_GAP_US = 250000; // four a second
 const CAPABILITIES = ['zstd', 'lod', 'textures', 'resume'];
 
@@ -116,10 +118,13 @@ export class SinewClient extends Emitter<ClientEvents> {
   private silentMs = 0;
   private pingId = 0;
   private sequence = 0;
-  private sentTimes = new Map<number, number>(); // input sequence → time
+  private sent = new Map<number, { time: number; event: number }>(); // by input sequence; newest event it carried
+  private pending: ControlEvent[] = []; // not acknowledged yet: in every CONTROL
+  private eventNumber = 0;
+  private carriedAt = 0;
   private readonly shown = new Map<number, Shown>();
   private readonly lastResync = new Map<number, number>();
-  private lasting: { pose?: Pose; place?: Place; face: Map<number, number>; customise: Map<number, number> } =
+  private lasting: { control?: Control; pose?: Pose; place?: Place; face: Map<number, number>; customise: Map<number, number> } =
     { face: new Map(), customise: new Map() };
 
   constructor(private readonly options: ClientOptions) {
@@ -203,7 +208,17 @@ export class SinewClient extends Emitter<ClientEvents> {
     const ids = this.idsOf('parameters', values, this.lasting.customise);
     return ids.length ? this.input((head) => proto.encodeCustomise(head, ids)) : 0;
   }
-  control(control: Control): number { return this.input((head) => proto.encodeControl(head, control)); }
+  /** States hold until another message sets them; events that wait ride along. */
+  control(control: Omit<Control, 'events'>): number {
+    const { roots, activate, goto, ...states } = control;
+    this.lasting.control = { ...this.lasting.control, ...states };
+    if (goto !== undefined) this.lasting.control.goto = goto ?? undefined;
+    return this.sendControl(control);
+  }
+  /** Each happens once on the server, however often it has to be said. */
+  press(name: string): void { this.event({ kind: 'press', name }); }
+  release(name: string): void { this.event({ kind: 'release', name }); }
+  gesture(name: string, parameters: object): void { this.event({ kind: 'gesture', name, parameters }); }
   settings(quality: Quality): void {
     this.hello = { ...this.hello, quality: { ...this.hello.quality, ...quality } };
     if (this.state === 'open') this.send(proto.encodeSettings(quality));
@@ -276,7 +291,8 @@ export class SinewClient extends Emitter<ClientEvents> {
     const [first, most] = BACKOFF_MS;
     const base = expired ? 50 : this.endRetryMs || Math.min(most, first * 2 ** this.attempts);
     if (!this.endRetryMs && !expired) this.attempts++; // advice to wait is not one more failure
-    const retryMs = Math.round(base * (0.5 + this.world.random()));
+    // Never before the server asked for; else around the own guess, so that a crowd spreads.
+    const retryMs = Math.round(base * (this.endRetryMs ? 1 + this.world.random() / 2 : 0.5 + this.world.random()));
     this.counters.reconnects++;
     this.retry = this.world.after(retryMs, () => this.connect());
     this.change({ state: 'waiting', end, retryMs });
@@ -333,8 +349,9 @@ export class SinewClient extends Emitter<ClientEvents> {
     this.silentMs = 0;
     this.shown.clear();
     if (!welcome.resumed) {
-      this.sequence = 0;
-      this.sentTimes.clear();
+      this.sequence = this.eventNumber = 0;
+      this.sent.clear();
+      for (const event of this.pending) event.number = ++this.eventNumber;
       for (const actor of [...this.actors.keys()]) this.dropActor(actor);
     }
     this.change({ state: 'open', resumed: welcome.resumed === true });
@@ -344,6 +361,9 @@ export class SinewClient extends Emitter<ClientEvents> {
     this.every(1000 / (welcome.ack_hz ?? 10), () => this.ack());
     this.every(WATCH_MS, () => this.watch(welcome.heartbeat_ms ?? 5000));
     this.every(PING_MS, () => this.ping());
+    this.every(AGAIN_MS, () => {
+      if (this.pending.length && this.now - this.carriedAt >= AGAIN_MS * 1000) this.sendControl({});
+    });
   }
 
   private every(ms: number, step: () => void): void {
@@ -407,9 +427,12 @@ export class SinewClient extends Emitter<ClientEvents> {
   }
 
   private measureInput(frame: SurfaceFrame): void {
-    const sent = this.sentTimes.get(frame.inputSequence);
-    if (sent !== undefined) this.inputLatency = frame.receiveTime - sent;
-    for (const sequence of this.sentTimes.keys()) if (sequence <= frame.inputSequence) this.sentTimes.delete(sequence);
+    const sent = this.sent.get(frame.inputSequence);
+    if (!sent) return;
+    this.inputLatency = frame.receiveTime - sent.time;
+    // Only a message that carried an event says that it came.
+    this.pending = this.pending.filter(({ number }) => number > sent.event);
+    for (const sequence of this.sent.keys()) if (sequence <= frame.inputSequence) this.sent.delete(sequence);
   }
 
   private onAnchor(actor: number, frame: number, receiveTime: number): void {
@@ -447,9 +470,24 @@ export class SinewClient extends Emitter<ClientEvents> {
     if (this.state !== 'open') return 0;
     const head = { sequence: ++this.sequence, time: this.now };
     this.send(encode(head));
-    this.sentTimes.set(head.sequence, head.time);
-    if (this.sentTimes.size > 256) this.sentTimes.delete(this.sentTimes.keys().next().value!);
+    this.sent.set(head.sequence, { time: head.time, event: 0 });
+    if (this.sent.size > 256) this.sent.delete(this.sent.keys().next().value!);
     return head.sequence;
+  }
+
+  private event(event: Omit<ControlEvent, 'number'>): void {
+    if (this.pending.length === EVENTS_MAX) return; // nobody presses that much while nothing answers
+    this.pending.push({ number: ++this.eventNumber, ...event });
+    this.sendControl({});
+  }
+
+  private sendControl(control: Control): number {
+    const sequence = this.input((head) => proto.encodeControl(head, { ...control, events: this.pending }));
+    if (sequence && this.pending.length) {
+      this.sent.get(sequence)!.event = this.eventNumber;
+      this.carriedAt = this.now;
+    }
+    return sequence;
   }
 
   private idsOf(list: string, values: Record<string, number>, lasting: Map<number, number>): [number, number][] {
@@ -465,7 +503,8 @@ export class SinewClient extends Emitter<ClientEvents> {
 
   /** A new session knows nothing of what the one before was told. */
   private repeatInput(): void {
-    const { pose, place, face, customise } = this.lasting;
+    const { control, pose, place, face, customise } = this.lasting;
+    if (control || this.pending.length) this.sendControl(control ?? {});
     if (pose) this.pose(pose);
     if (place) this.place(place);
     if (face.size) this.input((head) => proto.encodeFace(head, [...face]));

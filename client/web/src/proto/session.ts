@@ -11,7 +11,7 @@ export interface Quality {
 }
 export interface Hello {
   client?: string; role?: string; token?: string; ticket?: string; resume?: string;
-  scene?: string; character?: string; quality?: Quality; capabilities?: string[];
+  scene?: string; character?: string; name?: string; quality?: Quality; capabilities?: string[];
   last_frame?: number;
 }
 export interface Welcome {
@@ -20,7 +20,7 @@ export interface Welcome {
   scene?: string; scene_id?: number; character?: string; actor?: number; tick_hz?: number;
   quality?: Quality; capabilities?: string[]; heartbeat_ms?: number; ack_hz?: number;
   tick?: number; server_time_us?: number; resumed?: boolean;
-  bindings: unknown; // null when the server sent none
+  bindings: unknown; // see input/bindings.ts; null when the server sent none
 }
 
 export function encodeHello(hello: Hello): Uint8Array {
@@ -106,13 +106,14 @@ export function encodeNote(type: number, n: Note): Uint8Array {
 export interface Actor {
   scene: number; actor: number; model: number; modelVersion: number;
   own: boolean; controlled: boolean; character: string;
+  name: string; // of its player; '': none
 }
 
 export function decodeActor(payload: Uint8Array): Actor {
   const r = new Reader(payload);
   const scene = r.u32(), actor = r.u32(), model = r.u32(), modelVersion = r.u32(), flags = r.u32();
   return { scene, actor, model, modelVersion, own: (flags & 1) !== 0, controlled: (flags & 2) !== 0,
-           character: r.text() };
+           character: r.text(), name: r.text() };
 }
 
 export function decodeGone(payload: Uint8Array): { scene: number; actor: number } {

@@ -4,10 +4,12 @@ import type { Note, Quality } from '../proto/session.js';
 import { Code } from '../client/codes.js';
 import { TextureStore } from '../mesh/textures.js';
 import { exposeForTests } from './inspect.js';
+import { Labels } from './labels.js';
 import { mixerOf } from './mixer.js';
 import { cross, element, figure, FigureList, make, notify, title } from './page.js';
 import { Performer } from './performer.js';
 import { Stage } from './stage.js';
+import { Steering } from './steering.js';
 
 // The viewer page: a stage, performers on it, and the panel that steers them.
 // Address: ?character=NAME, several times; ?scene=NAME, a shared scene.
@@ -19,6 +21,8 @@ const query = new URLSearchParams(location.search);
 
 class Viewer {
   readonly stage = new Stage(element<HTMLCanvasElement>('canvas'));
+  private readonly steering = new Steering(this.stage, element<HTMLCanvasElement>('canvas'), () => this.chosen, () => this.showClips());
+  private readonly labels = new Labels(this.stage.camera);
   private readonly store = new TextureStore();
   private readonly figures = new FigureList(element('figures-list'));
   private listed: Listed[] = [];
@@ -27,6 +31,7 @@ class Viewer {
   private quality: Quality = { bits: 14, rate_hz: 60, detail: 0 };
   private token = sessionStorage.getItem('sinew-token') ?? undefined;
   private readonly scene = query.get('scene') ?? undefined;
+  private readonly name = query.get('name') ?? localStorage.getItem('sinew-name') ?? undefined;
   private framed = 0; // performers that the camera has been fitted to
   private where: THREE.Vector3 | null = null;
   private lastMs = 0;
@@ -61,7 +66,7 @@ class Viewer {
   private add(character: string): void {
     if (this.performers.length >= PERFORMERS_MAX) return notify(`${PERFORMERS_MAX} characters are as many as this page shows.`);
     const performer: Performer = new Performer({
-      character: character || (this.listed[0]?.name ?? ''), scene: this.scene, token: this.token, quality: this.quality,
+      character: character || (this.listed[0]?.name ?? ''), scene: this.scene, name: this.name, token: this.token, quality: this.quality,
       store: this.store, showsOthers: this.performers.length === 0,
       onState: (change) => queueMicrotask(() => this.onState(performer, change)),
       onNote: (note) => this.onNote(performer, note),
@@ -86,7 +91,9 @@ class Viewer {
   }
 
   private choose(performer: Performer | null): void {
+    this.chosen?.controls.releaseAll();
     this.chosen = performer;
+    this.steering.refresh();
     this.where = null;
     this.showCast();
     this.showClips();
@@ -126,6 +133,7 @@ class Viewer {
     this.showCast();
     this.showEmpty(performer.state);
     if (performer !== this.chosen) return;
+    this.steering.refresh();
     this.showClips();
     if (this.shapesOf !== performer.shapes) this.showShapes();
   }
@@ -195,9 +203,11 @@ class Viewer {
       const next = new URLSearchParams(), name = element<HTMLInputElement>('scene').value.trim();
       for (const p of this.performers) next.append('character', p.character);
       if (name) next.set('scene', name);
+      localStorage.setItem('sinew-name', element<HTMLInputElement>('name').value.trim());
       location.search = next.toString();
     });
     element<HTMLInputElement>('scene').value = this.scene ?? '';
+    element<HTMLInputElement>('name').value = this.name ?? '';
     on('play', 'click', () => this.togglePlay());
     on('speed', 'input', () => this.setSpeed(Number(element<HTMLInputElement>('speed').value)));
     for (const [id, key] of [['bits', 'bits'], ['rate', 'rate_hz'], ['detail', 'detail']] as const) {
@@ -264,10 +274,15 @@ class Viewer {
     if (this.chosen) this.chosen.player.speed = speed;
   }
 
+  private playClip(clip: string): void {
+    if (this.steering.on) this.steering.set(false); // one thing drives the pose
+    this.chosen?.play(clip);
+  }
+
   private togglePlay(): void {
     const player = this.chosen?.player;
     if (!player) return;
-    if (!player.clip && this.chosen!.clips[0]) this.chosen!.play(this.chosen!.clips[0]);
+    if (!player.clip && this.chosen!.clips[0]) this.playClip(this.chosen!.clips[0]);
     else player.playing = !player.playing;
     this.showClips();
   }
@@ -295,7 +310,7 @@ class Viewer {
   private showClips(): void {
     const chosen = this.chosen, list = element('clips'), focused = list.contains(document.activeElement);
     const chips = (chosen?.clips ?? []).map((clip) => {
-      const chip = make('button', { type: 'button', textContent: title(clip), title: clip, onclick: () => chosen!.play(clip) });
+      const chip = make('button', { type: 'button', textContent: title(clip), title: clip, onclick: () => this.playClip(clip) });
       chip.setAttribute('aria-pressed', String(chosen!.player.clip === clip));
       return chip;
     });
@@ -352,6 +367,7 @@ class Viewer {
 
   private layOut(): void {
     const panel = element('panel').getBoundingClientRect(), phone = innerWidth <= 720;
+    document.documentElement.style.setProperty('--sheet', phone ? `${panel.height}px` : '0px');
     this.stage.resize(phone ? { right: 0, top: 120, bottom: panel.height } : { right: panel.width + 12, top: 60, bottom: 60 });
     if (this.framed) this.fit();
   }
@@ -362,8 +378,10 @@ class Viewer {
     this.lastMs = nowMs;
     this.drawnTimes.push(nowMs);
     for (const p of this.performers) p.step(nowMs, seconds);
+    this.steering.step(nowMs, seconds);
     this.follow();
     this.stage.render(seconds);
+    if (this.scene) this.labels.place(this.performers);
   }
 
   private follow(): void {

@@ -6,13 +6,15 @@ import type { SurfaceFrame, Topology } from '../decode/decoder.js';
 import { SHARES } from '../proto/appearance.js';
 import { SinewMesh } from '../mesh/mesh.js';
 import type { TextureStore } from '../mesh/textures.js';
+import { readBindings } from '../input/bindings.js';
+import { Controls } from '../input/controls.js';
 import { ClipPlayer } from './clip_player.js';
 import { Meter } from './meter.js';
 
 // One session and what it shows: the own character, and in a shared scene the others.
 
 export interface PerformerOptions {
-  character: string; scene?: string; token?: string; quality: Quality; store: TextureStore;
+  character: string; scene?: string; name?: string; token?: string; quality: Quality; store: TextureStore;
   showsOthers: boolean; // one performer of a page shows a scene's other characters
   onState: (change: StateChange) => void;
   onNote: (note: Note) => void;
@@ -25,6 +27,7 @@ const VIEWERS_EXTRA = 1;
 export class Performer {
   readonly group = new THREE.Group();
   readonly client: SinewClient;
+  readonly controls: Controls;
   readonly player = new ClipPlayer();
   readonly meter: Meter;
   readonly meshes = new Map<number, SinewMesh>();
@@ -45,9 +48,10 @@ export class Performer {
   private lastPose = 0;
 
   constructor(readonly options: PerformerOptions) {
-    const { character, scene, token, store } = options;
+    const { character, scene, name, token, store } = options;
     const quality = options.showsOthers ? options.quality : { ...options.quality, characters_max: VIEWERS_EXTRA };
-    this.client = connectSinew({ character, scene, token, quality, hasTexture: (hash) => store.has(hash) });
+    this.client = connectSinew({ character, scene, name, token, quality, hasTexture: (hash) => store.has(hash) });
+    this.controls = new Controls(this.client);
     this.meter = new Meter(this.client);
     this.listen();
   }
@@ -121,6 +125,11 @@ export class Performer {
     c.on('state', (change) => {
       this.state = change;
       o.onState(change);
+    });
+    c.on('welcome', (welcome) => {
+      this.controls.bindings = readBindings(welcome.bindings);
+      if (!welcome.resumed) this.controls.forget();
+      o.onChange();
     });
     c.on('notice', o.onNote);
     c.on('error', o.onNote);

@@ -136,6 +136,17 @@ export class Stage {
     for (const point of this.glide ? [...this.glide.from, ...this.glide.to] : []) point.add(step);
   }
 
+  /** Turns the camera about whom it looks at: radians to the left, and upwards. */
+  look(left: number, up: number): void {
+    if (!left && !up) return;
+    this.glide = null;
+    const away = new THREE.Spherical().setFromVector3(this.camera.position.clone().sub(this.controls.target));
+    away.theta += left;
+    away.phi = Math.min(this.controls.maxPolarAngle, Math.max(0.05, away.phi + up));
+    this.camera.position.setFromSpherical(away).add(this.controls.target);
+    this.camera.lookAt(this.controls.target);
+  }
+
   render(seconds: number): void {
     this.govern(seconds * 1000);
     if (this.glide) {
@@ -186,12 +197,12 @@ export class Stage {
     const turn = turns[e.key], zoom = e.key === '+' || e.key === '=' ? 1 / ZOOM_STEP : e.key === '-' ? ZOOM_STEP : 1;
     if (e.ctrlKey || e.metaKey || e.altKey || (!turn && zoom === 1)) return;
     e.preventDefault();
+    this.look(turn?.[0] ?? 0, turn?.[1] ?? 0);
+    if (zoom === 1) return;
     this.glide = null;
-    const away = new THREE.Spherical().setFromVector3(this.camera.position.clone().sub(this.controls.target));
-    away.theta += turn?.[0] ?? 0;
-    away.phi = Math.min(this.controls.maxPolarAngle, Math.max(0.05, away.phi + (turn?.[1] ?? 0)));
-    away.radius = Math.min(this.controls.maxDistance, Math.max(this.controls.minDistance, away.radius * zoom));
-    this.camera.position.setFromSpherical(away).add(this.controls.target);
+    const away = this.camera.position.clone().sub(this.controls.target);
+    away.setLength(Math.min(this.controls.maxDistance, Math.max(this.controls.minDistance, away.length() * zoom)));
+    this.camera.position.copy(away).add(this.controls.target);
   }
 
   /** What metal reflects: a bright ceiling, a window on each side, a dark floor. */
