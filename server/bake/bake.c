@@ -9,7 +9,6 @@
 #include "server/bake/compile.h"
 #include "server/bake/import.h"
 #include "server/bake/rig.h"
-#include "server/bake/rig_references.h"
 #include "server/model/model_file.h"
 
 static const char *file_name(const char *path)
@@ -85,11 +84,10 @@ static enum err bake_scene(struct scene *scene, const char *source, const struct
 }
 
 // A bake that its own loader would refuse must not leave this file.
-static enum err prove(const struct bake_result *r, const struct rig *rig, struct fault *fault)
+static enum err prove(const struct bake_result *r, struct fault *fault)
 {
     struct model_file *file = NULL;
     enum err e = model_file_from_bytes(r->bytes, r->size_bytes, &file, fault);
-    if (e == ERR_OK && rig->json) e = rig_references_check(rig, model_file_model(file), fault);
     model_file_unref(file);
     return e;
 }
@@ -115,7 +113,7 @@ enum err bake_run(const char *input, const char *rig_path, struct bake_result *o
     if (e == ERR_OK) e = import_file(source, &limits, &scene, fault);
     if (e == ERR_OK) e = bake_scene(&scene, source, &rig, &limits, &result, fault);
     scene_free(&scene);
-    if (e == ERR_OK) e = prove(&result, &rig, fault);
+    if (e == ERR_OK) e = prove(&result, fault);
     rig_free(&rig);
     if (e != ERR_OK) {
         bake_free(&result);

@@ -40,6 +40,9 @@ uint32_t builder_text(struct builder *b, const char *text); // offset; 0 for "" 
 // looks at all of them for each: such a list is left as it is.
 bool topology_is_crowded(struct builder *b, const uint32_t *indices, size_t index_count,
                          size_t vertex_count);
+// Takes apart vertices of one place that a morph target moves apart: lips that touch at rest are
+// two surfaces. `weld` [vertex] names the lowest vertex of each place. False: out of memory.
+bool topology_split_welds(struct builder *b, uint32_t *weld);
 #define BUILDER_ARRAY(b, type, count) POOL_ARRAY(&(b)->scene->pool, type, count)
 
 MUST_CHECK enum err compile_nodes(struct builder *b);      // nodes, bones
@@ -52,6 +55,8 @@ MUST_CHECK enum err compile_clips(struct builder *b);      // clips, tracks
 MUST_CHECK enum err compile_base_pose(struct builder *b);  // base_pose
 MUST_CHECK enum err compile_drivers(struct builder *b);    // drivers ... drivers_json
 MUST_CHECK enum err compile_appearance(struct builder *b); // materials, textures, images
+MUST_CHECK enum err compile_face_bones(struct builder *b); // created bones; after compile_parts
+MUST_CHECK enum err compile_face(struct builder *b);       // parameters ... look_at
 MUST_CHECK enum err compile_details(struct builder *b);    // coarser details; after compile_clips
 MUST_CHECK enum err compile_extras(struct builder *b, double unit_m);   // extras; by compile_info
 MUST_CHECK enum err compile_springs(struct builder *b, double unit_m);  // springs; by compile_info

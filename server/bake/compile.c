@@ -55,6 +55,7 @@ enum err compile_scene(struct scene *scene, const struct compile_settings *setti
         {compile_nodes, "/nodes"},
         {compile_parts, "/meshes"},
         {compile_topology, "/meshes"},
+        {compile_face_bones, "/face/bones"},
         {compile_roots, "/roots"},
         {compile_blocks, "/meshes"},
         {compile_shapes, "/meshes"},
@@ -62,6 +63,7 @@ enum err compile_scene(struct scene *scene, const struct compile_settings *setti
         {compile_base_pose, "/skins"},
         {compile_drivers, "/drivers"},
         {compile_appearance, "/materials"},
+        {compile_face, "/face"},
         {compile_details, "/meshes"},
         {compile_info, "/nodes"},
     };

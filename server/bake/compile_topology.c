@@ -169,6 +169,7 @@ static enum err make_welds(struct builder *b)
     qsort(keys, count, sizeof *keys, weld_order);
     join_places(keys, count, count, weld);
     if (is_stacked(b, weld, sizes)) join_places(keys, count, STACKED, weld);
+    if (!topology_split_welds(b, weld)) return builder_no_memory(b);
     b->model.weld = weld;
     b->model.weld_count = count;
     return ERR_OK;

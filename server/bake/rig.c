@@ -94,7 +94,7 @@ void rig_free(struct rig *rig)
 
 void rig_note_unused(const struct rig *rig, struct scene *scene)
 {
-    static const char *const later[] = {"face", "controls", "body"};
+    static const char *const later[] = {"controls", "body"};
     for (size_t i = 0; i < sizeof later / sizeof later[0]; i++)
         if (cJSON_GetObjectItemCaseSensitive(rig->json, later[i]))
             scene_note(scene, NOTE_LEFT_OUT, 1,

@@ -121,14 +121,22 @@ static const struct schema parameter = {
         {"morphs", &number_map, false}, {"shapes", &number_map, false}, {"material", &text, false},
         {"property", &text, false}, {"from", &numbers, false}, {"to", &numbers, false},
         {"options", &texts, false})};
+static const struct schema combination = {
+    .kind = OBJECT, .keys = KEYS({"shape", &text, true}, {"of", &texts, true})};
+static const struct schema in_between = {
+    .kind = OBJECT,
+    .keys = KEYS({"shape", &text, true}, {"of", &text, true}, {"at", &number, true})};
 static const struct schema face = {
     .kind = OBJECT,
-    .keys = KEYS({"contours", &(const struct schema){.kind = MAP, .item = &contour}, false},
-                 {"bones", &(const struct schema){.kind = LIST, .item = &face_bone}, false},
-                 {"threshold", &number, false},
-                 {"corrections", &(const struct schema){.kind = LIST, .item = &correction}, false},
-                 {"pull_back", &(const struct schema){.kind = LIST, .item = &pull_back}, false},
-                 {"parameters", &(const struct schema){.kind = LIST, .item = &parameter}, false})};
+    .keys =
+        KEYS({"contours", &(const struct schema){.kind = MAP, .item = &contour}, false},
+             {"bones", &(const struct schema){.kind = LIST, .item = &face_bone}, false},
+             {"threshold", &number, false},
+             {"corrections", &(const struct schema){.kind = LIST, .item = &correction}, false},
+             {"pull_back", &(const struct schema){.kind = LIST, .item = &pull_back}, false},
+             {"combinations", &(const struct schema){.kind = LIST, .item = &combination}, false},
+             {"in_betweens", &(const struct schema){.kind = LIST, .item = &in_between}, false},
+             {"parameters", &(const struct schema){.kind = LIST, .item = &parameter}, false})};
 
 static const struct schema spring_node = {.kind = TEXT, .either = &count};
 static const struct schema collider_shape = {

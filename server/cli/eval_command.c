@@ -13,17 +13,19 @@
 #include "server/character/input/pose_json.h"
 #include "server/character/pose/clip.h"
 #include "server/character/pose/driver.h"
+#include "server/character/pose/face_state.h"
 #include "server/character/surface/surface.h"
 #include "server/cli/args.h"
 #include "server/cli/command.h"
 #include "server/cli/model_arg.h"
+#include "server/model/face_names.h"
 #include "server/model/lookup.h"
 #include "server/stage/replay.h"
 
 static const char help[] =
     "usage: sinewd eval MODEL [--clip C --time S | --pose POSE.json | --script FILE --hz N --time "
     "S]\n"
-    "                   [--face NAME=W]... [--root NAME=CLIP@S]...\n"
+    "                   [--face NAME=W]... [--customise NAME=V]... [--root NAME=CLIP@S]...\n"
     "                   [--skinning lbs|dq] [--without PARTS] [--format bin|obj|json] -o OUT\n"
     "\n"
     "Evaluates one frame offline. Without a clip and a pose it is the file's rest pose. A name may "
@@ -34,9 +36,14 @@ static const char help[] =
     "                   OUT.normals: the same for normals\n"
     "  --format obj     OUT: Wavefront OBJ      --format json   OUT: positions and normals as "
     "JSON\n"
-    "  --script FILE    replays JSON lines (t_s or tick; control, pose, place, face) tick by\n"
+    "  --script FILE    replays JSON lines (t_s or tick; control, pose, place, face, customise) "
+    "tick by\n"
     "                   tick, N ticks a second (60), up to time S: what a stream shows, where "
     "the character has gone\n"
+    "  --face NAME=W    a shape or expression; also by its ARKit, VRM, Unified Expressions or "
+    "viseme\n"
+    "                   name\n"
+    "  --customise N=V  a parameter of the rig file, or a bone of its face by its offset\n"
     "  --root NAME=C@S  one root of several plays clip C at S seconds; roots that are not named "
     "keep\n"
     "                   the pose of --clip or --pose, else the rest pose\n"
@@ -63,6 +70,7 @@ struct evaluation {
     struct correct_map correct;
     double *driver_weights;
     struct pose pose;
+    struct face_state face;
     struct roots_pose roots;    // with --root
     float *positions, *normals; // malloc'd, source order
 };
@@ -124,7 +132,6 @@ static enum err check_options(const struct eval_options *o, struct fault *fault)
     if (o->format && !is_word(o->format, formats))
         return fault_set(fault, ERR_USAGE, "--format is bin, obj or json, not \"%.40s\"",
                          o->format);
-    if (o->customise.count) return fault_set(fault, ERR_USAGE, "--customise: not yet");
     if (o->roots.count && o->script)
         return fault_set(fault, ERR_USAGE, "--script says what roots do: leave --root out");
     return check_without(o, fault);
@@ -158,21 +165,28 @@ static enum err apply_pose_file(struct evaluation *v, const char *path, struct f
     return e;
 }
 
-static enum err apply_faces(struct evaluation *v, const struct eval_options *o, struct fault *fault)
+// --face and --customise, into what a character has been told.
+static enum err tell_face(struct face_state *face, const struct eval_options *o,
+                          struct fault *fault)
 {
-    for (size_t i = 0; i < o->faces.count; i++) {
+    const struct model *m = face->model;
+    for (size_t i = 0; i < o->faces.count + o->customise.count; i++) {
+        bool is_face = i < o->faces.count;
+        const char *option = is_face ? "--face" : "--customise";
+        const char *text = is_face ? o->faces.items[i] : o->customise.items[i - o->faces.count];
         char name[256];
-        double weight;
-        uint32_t shape;
-        enum err e =
-            args_assignment("--face", o->faces.items[i], name, sizeof name, &weight, fault);
-        if (e == ERR_OK) e = lookup_name(v->model, LOOKUP_SHAPE, name, "--face", &shape, fault);
+        double value;
+        uint32_t id;
+        struct face_parts parts = {0};
+        enum err e = args_assignment(option, text, name, sizeof name, &value, fault);
+        if (e == ERR_OK && is_face) e = face_names_find(m, name, option, &parts, fault);
+        if (e == ERR_OK && !is_face) e = lookup_name(m, LOOKUP_PARAMETER, name, option, &id, fault);
         if (e != ERR_OK) return e;
-        for (size_t c = 0; c < v->model->channels_count; c++)
-            if (v->model->channels[c].shape == shape) v->pose.weights[c] = (float)weight;
+        if (is_face)
+            face_state_set(face, &parts, (float)value);
+        else
+            customise_set(&face->customise, id, (float)value);
     }
-    for (size_t c = 0; without(o, "face") && c < v->model->channels_count; c++)
-        v->pose.weights[c] = 0;
     return ERR_OK;
 }
 
@@ -225,9 +239,14 @@ static enum err make_pose(struct evaluation *v, const struct eval_options *o, st
     pose_rest(v->model, v->pose);
     if (o->clip) e = apply_clip(v, o, fault);
     if (o->pose) e = apply_pose_file(v, o->pose, fault);
+    if (e == ERR_OK) e = tell_face(&v->face, o, fault);
+    if (e == ERR_OK) face_state_weights(&v->face, v->pose, 0, without(o, "face"));
     if (e == ERR_OK) e = apply_roots(v, o, fault);
-    if (e == ERR_OK) e = apply_faces(v, o, fault);
-    return e;
+    if (e != ERR_OK) return e;
+    face_state_bones(&v->face, v->pose.locals);
+    for (size_t i = 0; i < v->model->roots_count; i++)
+        customise_lay(&v->face.customise, v->roots.poses[i].locals);
+    return ERR_OK;
 }
 
 static enum model_skinning chosen_skinning(const struct evaluation *v, const struct eval_options *o)
@@ -247,23 +266,6 @@ static enum err read_script(const char *path, uint32_t hz, struct script *out, s
     if (e != ERR_OK) e = fault_set(fault, e, "--script %.100s: %s", path, inner.line);
     free(bytes);
     return e;
-}
-
-// --face weights count until a line sets them.
-static enum err preset_faces(struct body *body, const struct eval_options *o, struct fault *fault)
-{
-    const struct model *m = body->options.model;
-    for (size_t i = 0; i < o->faces.count; i++) {
-        char name[256];
-        double weight;
-        uint32_t shape;
-        enum err e =
-            args_assignment("--face", o->faces.items[i], name, sizeof name, &weight, fault);
-        if (e == ERR_OK) e = lookup_name(m, LOOKUP_SHAPE, name, "--face", &shape, fault);
-        if (e != ERR_OK) return e;
-        body->face[shape] = (float)weight;
-    }
-    return ERR_OK;
 }
 
 static enum err replay_script(struct evaluation *v, const struct eval_options *o,
@@ -291,7 +293,7 @@ static enum err replay_script(struct evaluation *v, const struct eval_options *o
     if (e == ERR_OK) e = read_script(o->script, (uint32_t)hz, &script, fault);
     if (e == ERR_OK && (!body || body_create(&options, body) != ERR_OK))
         e = fault_set(fault, ERR_MEMORY, "no memory for the model's frame");
-    if (e == ERR_OK) e = preset_faces(body, o, fault);
+    if (e == ERR_OK) e = tell_face(&body->face, o, fault); // until a line sets them
     if (e == ERR_OK) {
         body->faceless = without(o, "face");
         e = replay_run(body, &script, (uint32_t)hz, replay_tick_at(time_s, (uint32_t)hz), fault);
@@ -308,13 +310,14 @@ static enum err start(struct evaluation *v, struct fault *fault)
     const struct model *m = v->model;
     size_t vertices = model_vertex_count(m);
     if (!arena_create(&v->arena, face_map_bytes(m) + correct_map_bytes(m) + 2 * pose_bytes(m) +
-                                     roots_pose_bytes(m) + driver_weight_count(m) * sizeof(double) +
-                                     4096))
+                                     roots_pose_bytes(m) + face_state_bytes(m) +
+                                     driver_weight_count(m) * sizeof(double) + 4096))
         return fault_set(fault, ERR_MEMORY, "no memory for the model's frame");
     face_map_build(m, &v->arena, &v->map);
     correct_map_build(m, NULL, &v->arena, &v->correct);
     v->driver_weights = ARENA_ARRAY(&v->arena, double, driver_weight_count(m));
     v->pose = pose_take(m, &v->arena);
+    v->face = face_state_take(m, &v->arena);
     v->roots = roots_pose_take(m, &v->arena);
     v->positions = malloc(vertices * 3 * sizeof(float));
     v->normals = malloc(vertices * 3 * sizeof(float));
@@ -335,6 +338,7 @@ static enum err evaluate(struct evaluation *v, const struct eval_options *o, str
                               .correct = &v->correct,
                               .driver_weights =
                                   without(o, "correctives") ? NULL : v->driver_weights,
+                              .customise = &v->face.customise,
                               .pose = v->pose,
                               .roots = o->roots.count ? &v->roots : NULL,
                               .skinning = chosen_skinning(v, o),
@@ -439,7 +443,10 @@ static void print_layout(const struct evaluation *v)
                      (size_t)p->vertex_first * 3 * sizeof(float), p->vertex_count);
     }
     (void)printf("],\n \"drivers\": {");
+    bool bent = v->face.customise.bent; // drivers read the pose before customisation
+    if (bent) customise_swap(&v->face.customise, v->pose.locals);
     (void)driver_weights(m, v->pose.locals, v->driver_weights);
+    if (bent) customise_swap(&v->face.customise, v->pose.locals);
     for (size_t i = 0; i < m->drivers_count; i++) {
         (void)printf("%s\n  ", i ? "," : "");
         print_driver(m, &m->drivers[i], v->driver_weights);

@@ -6,6 +6,7 @@
 #include "server/bake/scene.h"
 #include "server/cli/args.h"
 #include "server/cli/command.h"
+#include "server/cli/describe_face.h"
 #include "server/cli/model_arg.h"
 #include "server/model/model.h"
 
@@ -246,7 +247,7 @@ static cJSON *describe(const struct model *m)
     cJSON_AddItemToObject(root, "shapes", list_shapes(m));
     cJSON_AddItemToObject(root, "roots", list_roots(m));
     cJSON_AddItemToObject(root, "drivers", describe_drivers(m));
-    cJSON_AddItemToObject(root, "face", cJSON_CreateObject());
+    cJSON_AddItemToObject(root, "face", describe_face(m));
     cJSON_AddItemToObject(root, "extras", list_extras(m));
     cJSON_AddItemToObject(root, "controls", describe_controls(m));
     cJSON_AddItemToObject(root, "layout", describe_layout(m));

@@ -7,7 +7,7 @@
 
 #include "common/check.h"
 
-static const char *const nouns[] = {"joint or node", "clip", "shape", "material"};
+static const char *const nouns[] = {"joint or node", "clip", "shape", "material", "parameter"};
 
 static size_t item_count(const struct model *m, enum lookup_kind kind)
 {
@@ -18,6 +18,8 @@ static size_t item_count(const struct model *m, enum lookup_kind kind)
         return m->clips_count;
     case LOOKUP_SHAPE:
         return m->shapes_count;
+    case LOOKUP_PARAMETER:
+        return m->parameters_count;
     default:
         return m->materials_count;
     }
@@ -32,6 +34,8 @@ static const char *item_name(const struct model *m, enum lookup_kind kind, size_
         return model_text(m, m->clips[i].name);
     case LOOKUP_SHAPE:
         return model_text(m, m->shapes[i].name);
+    case LOOKUP_PARAMETER:
+        return model_text(m, m->parameters[i].name);
     default:
         return model_text(m, m->materials[i].name);
     }
@@ -66,7 +70,7 @@ static size_t split_side(const char *name, char *side)
     return length;
 }
 
-static bool same_shape(const char *a, const char *b)
+bool lookup_same_shape(const char *a, const char *b)
 {
     char side_a, side_b;
     size_t stem_a = split_side(a, &side_a), stem_b = split_side(b, &side_b);
@@ -187,7 +191,7 @@ enum err lookup_name(const struct model *m, enum lookup_kind kind, const char *n
         *out = (uint32_t)node;
         return ERR_OK;
     }
-    if (found.count == 0 && kind == LOOKUP_SHAPE) found = find(m, kind, name, same_shape);
+    if (found.count == 0 && kind == LOOKUP_SHAPE) found = find(m, kind, name, lookup_same_shape);
     if (found.count == 0) return not_found(m, kind, name, where, fault);
     if (found.count > 1) return ambiguous(m, kind, name, where, fault);
     *out = found.first;

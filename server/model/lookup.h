@@ -1,4 +1,5 @@
 #pragma once
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "common/err.h"
@@ -8,7 +9,10 @@
 // VRM bone (`humanoid:hips`), shapes also by the ARKit spellings (`eyeBlinkLeft`, `eyeBlink_L`).
 // ERR_NOT_FOUND with a list of what there is; ERR_AMBIGUOUS with the `#N` candidates. `where`
 // begins the line, e.g. "--clip" or a JSON path. *out is untouched on failure.
-enum lookup_kind { LOOKUP_NODE, LOOKUP_CLIP, LOOKUP_SHAPE, LOOKUP_MATERIAL };
+// Parameters of customisation: `#N` is their number.
+enum lookup_kind { LOOKUP_NODE, LOOKUP_CLIP, LOOKUP_SHAPE, LOOKUP_MATERIAL, LOOKUP_PARAMETER };
 
 MUST_CHECK enum err lookup_name(const struct model *m, enum lookup_kind kind, const char *name,
                                 const char *where, uint32_t *out, struct fault *fault);
+// Two ARKit spellings of one shape: `eyeBlinkLeft`, `eyeBlink_L`.
+bool lookup_same_shape(const char *a, const char *b);

@@ -397,6 +397,138 @@ struct model_binding {
 };
 enum { MODEL_BINDINGS_MAX = 256 };
 
+// Faces and customisation (method B). A parameter's effect is its value times what it lists; a
+// face bone of the rig file is a parameter too, named after its joint, with one move along its
+// axis.
+enum model_parameter_kind {
+    MODEL_PARAMETER_SHAPE,
+    MODEL_PARAMETER_APPEARANCE,
+    MODEL_PARAMETER_EXPRESSION
+};
+enum model_property { // of a material
+    MODEL_PROPERTY_BASE_COLOR,
+    MODEL_PROPERTY_EMISSIVE,
+    MODEL_PROPERTY_METALLIC,
+    MODEL_PROPERTY_ROUGHNESS,
+    MODEL_PROPERTY_ALPHA_CUTOFF,
+    MODEL_PROPERTY_NORMAL_SCALE,
+    MODEL_PROPERTY_OCCLUSION_STRENGTH,
+    MODEL_PROPERTY_FACTORS, // those above go from `from` to `to`; textures are chosen
+    MODEL_PROPERTY_BASE_COLOR_TEXTURE = MODEL_PROPERTY_FACTORS,
+    MODEL_PROPERTY_METALLIC_ROUGHNESS_TEXTURE,
+    MODEL_PROPERTY_NORMAL_TEXTURE,
+    MODEL_PROPERTY_OCCLUSION_TEXTURE,
+    MODEL_PROPERTY_EMISSIVE_TEXTURE,
+    MODEL_PROPERTY_COUNT
+};
+enum { MODEL_PARAMETERS_MAX = 1024, MODEL_DIAL_KNOTS_MAX = 64 };
+struct model_parameter {
+    uint32_t name, group; // offsets into text
+    uint32_t kind;        // enum model_parameter_kind
+    uint32_t bone;        // 1: it stands for a face bone of the rig file
+    float low, high, neutral;
+    uint32_t move_first, move_count;     // into face_moves
+    uint32_t mix_first, mix_count;       // into face_mixes
+    int32_t material;                    // appearance, else MODEL_NONE
+    uint32_t property;                   // enum model_property
+    float from[4], to[4];                // of a factor
+    uint32_t option_first, option_count; // into face_options, of a texture
+};
+// What one of a parameter's value does to a joint: local, the translation in its parent's frame,
+// the turn in its own.
+struct model_face_move {
+    uint32_t bone; // into face_bones
+    struct vec3 translation;
+    struct quat rotation; // unit
+    struct vec3 scale;    // less 1
+};
+struct model_face_mix { // a share of one morph channel
+    uint32_t channel;
+    float weight;
+};
+struct model_face_option {
+    uint32_t name;
+    int32_t texture; // or MODEL_NONE
+};
+struct model_face_bone { // a joint that customisation moves; each once
+    uint32_t node;
+    uint32_t pull_first, pull_count; // into face_pulls
+    float speed;                     // of its pull-back, a second; 0: it is not drawn back
+};
+struct model_face_pull { // a shape that draws the bone's customisation back
+    uint32_t shape;
+};
+// What a correction's delta is a function of: value = sum of gain * parameter * share of `bone`
+// (MODEL_NONE: the parameter's own value, whatever is drawn back).
+struct model_face_dial {
+    uint32_t name;
+    uint32_t term_first, term_count; // into face_terms
+    float low, high;                 // the value is kept inside
+};
+struct model_face_term {
+    uint32_t parameter;
+    int32_t bone; // into face_bones, or MODEL_NONE
+    float gain;
+};
+// Correction mesh Bkji less Bk: `channel` gets weight b * hat, b the weight of channel `of`; the
+// hat rises from `before` to 1 at `at` and falls to `after`; before = at, after = at: an end,
+// where it stays 1.
+struct model_face_correction {
+    uint32_t channel, of, dial;
+    float before, at, after;
+};
+// Shapes that follow others (rig file: combinations, in_betweens). A combination is the product
+// of its parents; an in-between takes a hat of its parent's range.
+enum model_face_rule_kind { MODEL_FACE_COMBINATION, MODEL_FACE_IN_BETWEEN };
+enum { MODEL_FACE_PARENTS_MAX = 4 };
+struct model_face_rule {
+    uint32_t kind, shape;
+    uint32_t parents[MODEL_FACE_PARENTS_MAX], parent_count;
+    float before, at, after; // in-between: of the parent's weight
+};
+
+// VRM expressions (VRMC_vrm 1.0; 0.x has been rewritten into it).
+enum model_expression_group {
+    MODEL_EXPRESSION_FREE,
+    MODEL_EXPRESSION_BLINK,
+    MODEL_EXPRESSION_LOOK_AT,
+    MODEL_EXPRESSION_MOUTH
+};
+enum model_override { MODEL_OVERRIDE_NONE, MODEL_OVERRIDE_BLOCK, MODEL_OVERRIDE_BLEND };
+enum { MODEL_EXPRESSIONS_MAX = 1024 };
+struct model_expression {
+    uint32_t name;
+    uint32_t group;                            // that others override: enum model_expression_group
+    uint32_t binary;                           // 0 or 1
+    uint32_t overrides[3];                     // enum model_override: of blink, look-at, mouth
+    uint32_t mix_first, mix_count;             // into face_mixes
+    uint32_t color_first, color_count;         // into expression_colors
+    uint32_t transform_first, transform_count; // into expression_transforms
+};
+enum model_expression_color_type {
+    MODEL_COLOR_BASE,
+    MODEL_COLOR_EMISSION,
+    MODEL_COLOR_OTHER // MToon's shade, matcap, rim, outline: not drawn here
+};
+struct model_expression_color {
+    uint32_t material, type;
+    float target[4];
+};
+struct model_expression_transform {
+    uint32_t material;
+    float scale[2], offset[2];
+};
+enum model_look_type { MODEL_LOOK_BONE, MODEL_LOOK_EXPRESSION };
+struct model_look_at { // none or one
+    uint32_t type;
+    int32_t head, left_eye, right_eye; // nodes, or MODEL_NONE
+    int32_t expressions[4];            // lookUp, lookDown, lookLeft, lookRight, or MODEL_NONE
+    float offset[3];                   // from the head bone, file units
+    // inputMaxValue (degrees), outputScale (degrees, or weight) of horizontal inner, horizontal
+    // outer, vertical down, vertical up
+    float map[4][2];
+};
+
 // A coarser level of detail: triangles over a subset of the vertices, so that it needs no skinning
 // of its own. Lines and points keep all their vertices. The full surface is not listed.
 enum { MODEL_DETAILS_MAX = 2 };
@@ -498,7 +630,22 @@ struct model_info {
     X(links, struct model_link)                                                                    \
     X(holds, struct model_hold)                                                                    \
     X(extra_colliders, struct model_spring_collider)                                               \
-    X(plugins, struct model_plugin)
+    X(plugins, struct model_plugin)                                                                \
+    X(parameters, struct model_parameter)                                                          \
+    X(face_moves, struct model_face_move)                                                          \
+    X(face_mixes, struct model_face_mix)                                                           \
+    X(face_options, struct model_face_option)                                                      \
+    X(face_bones, struct model_face_bone)                                                          \
+    X(face_pulls, struct model_face_pull)                                                          \
+    X(face_dials, struct model_face_dial)                                                          \
+    X(face_terms, struct model_face_term)                                                          \
+    X(face_corrections, struct model_face_correction)                                              \
+    X(face_rules, struct model_face_rule)                                                          \
+    X(face_json, char) /* the bake's report of contours and corrections */                         \
+    X(expressions, struct model_expression)                                                        \
+    X(expression_colors, struct model_expression_color)                                            \
+    X(expression_transforms, struct model_expression_transform)                                    \
+    X(look_at, struct model_look_at)
 
 struct model {
 #define X(field, type)                                                                             \

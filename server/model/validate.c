@@ -414,7 +414,7 @@ enum err validate_model(const struct model *m, struct fault *fault)
         check_counts,     check_floats,      check_info,    check_nodes,     check_parts,
         check_blocks,     check_lanes,       check_welds,   check_shapes,    check_clips,
         check_appearance, validate_drivers,  check_details, validate_extras, validate_springs,
-        validate_roots,   validate_controls,
+        validate_roots,   validate_controls, validate_face,
     };
     for (size_t i = 0; i < sizeof checks / sizeof checks[0]; i++) {
         enum err e = checks[i](m, fault);

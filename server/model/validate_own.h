@@ -24,3 +24,4 @@ enum err validate_collider(const struct model *m, const char *table,
 enum err validate_springs(const struct model *m, struct fault *f);
 enum err validate_roots(const struct model *m, struct fault *f);
 enum err validate_controls(const struct model *m, struct fault *f);
+enum err validate_face(const struct model *m, struct fault *f); // after materials and shapes

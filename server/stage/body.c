@@ -47,19 +47,16 @@ enum err body_create(const struct body_options *options, struct body *out)
     size_t bytes = (roots ? roots_pose_bytes(m) + pose_bytes(m) : 0) + 2 * state_bytes +
                    (springs ? springs_bytes(m) : 0) + node_count * sizeof(struct xform) +
                    pose_bytes(m) + motion_bytes(m) + weight_count * sizeof(double) + cursor_bytes +
-                   m->shapes_count * sizeof(float) +
-                   m->blocks_count * sizeof(struct surface_block) +
+                   face_state_bytes(m) + m->blocks_count * sizeof(struct surface_block) +
                    surface_bytes(m, options->map, options->correct) + padding;
     if (!arena_create(&b.arena, bytes)) return ERR_MEMORY;
     b.pose = pose_take(m, &b.arena);
     b.motion = motion_take(m, &b.arena);
     if (cursor_bytes) b.cursor = clip_cursor_take(m, (uint32_t)options->default_clip, &b.arena);
-    b.face = ARENA_ARRAY(&b.arena, float, m->shapes_count);
+    b.face = face_state_take(m, &b.arena);
     b.driver_weights = ARENA_ARRAY(&b.arena, double, weight_count);
     for (size_t i = 0; i < weight_count; i++)
         b.driver_weights[i] = 0;
-    for (size_t i = 0; i < m->shapes_count; i++)
-        b.face[i] = NAN;
     b.nodes = ARENA_ARRAY(&b.arena, struct xform, node_count);
     if (roots) {
         b.roots = roots_pose_take(m, &b.arena);
@@ -170,6 +167,15 @@ static double told_time(const struct body *b, int32_t clip, double at_s)
     return clip == MODEL_NONE ? 0 : clip_time(&b->options.model->clips[clip], at_s);
 }
 
+// The gaze that a client steers: as far aside as its stick goes.
+static void look(struct body *b)
+{
+    const float *to = b->control.look;
+    b->face.looks = to[0] != 0 || to[1] != 0;
+    b->face.yaw = -90 * (double)to[0];
+    b->face.pitch = -90 * (double)to[1];
+}
+
 // The pose at one instant of the tick at `tick_s`, and what swings.
 static void pose_at(struct body *b, double at_s, double tick_s, bool keep)
 {
@@ -187,13 +193,14 @@ static void pose_at(struct body *b, double at_s, double tick_s, bool keep)
     } else {
         body_carry_to(b, tick_s - at_s);
     }
-    for (size_t c = 0; c < m->channels_count; c++)
-        if (!isnan(b->face[m->channels[c].shape]))
-            b->pose.weights[c] = b->face[m->channels[c].shape];
-    for (size_t c = 0; b->faceless && c < m->channels_count; c++)
-        b->pose.weights[c] = 0;
+    look(b);
+    face_state_weights(&b->face, b->pose, at_s - b->face_age_s, b->faceless);
+    b->face_age_s = at_s;
     if (b->rooted) pose_roots(b, at_s);
     b->roots_age_s = at_s;
+    face_state_bones(&b->face, b->pose.locals);
+    for (size_t r = 0; b->rooted && r < m->roots_count; r++)
+        customise_lay(&b->face.customise, b->roots.poses[r].locals);
     if (b->springs.model) body_swing_springs(b, at_s);
     if (b->rooted && b->springs.model) turn_roots(b);
     if (b->extras.model) body_swing_extras(b, at_s, keep);
@@ -208,10 +215,10 @@ bool body_pose(struct body *b, double age_s)
     double time_s = told_time(b, clip, age_s), at_s;
     bool same = b->shown_change == b->change && b->shown_time_s == time_s;
     bool swings = b->extras.moving || b->springs.moving || roots_move(b) ||
-                  (swings_at_all(b) && body_is_carried(b));
+                  b->face.customise.moving || (swings_at_all(b) && body_is_carried(b));
     bool drives = b->control.live, whole = true;
     if (b->surface && same && !swings && !drives) {
-        b->posed_age_s = b->extras_age_s = b->roots_age_s = age_s;
+        b->posed_age_s = b->extras_age_s = b->roots_age_s = b->face_age_s = age_s;
         b->way.slope_s = b->way.dt_s = 0;
         if (b->springs.model) springs_wait(&b->springs, age_s);
         return b->stale;
@@ -239,6 +246,7 @@ void body_begin(struct body *b)
                               .extras = b->extras.model ? &b->extras : NULL,
                               .driver_weights =
                                   b->options.without_correctives ? NULL : b->driver_weights,
+                              .customise = &b->face.customise,
                               .pose = b->pose,
                               .roots = b->rooted ? &b->roots : NULL,
                               .skinning = b->options.skinning,
@@ -253,7 +261,7 @@ void body_begin(struct body *b)
 
 bool body_has_memory(const struct body *b)
 {
-    return swings_at_all(b) || b->rooted || b->control.live;
+    return swings_at_all(b) || b->rooted || b->control.live || b->face.customise.moving;
 }
 
 bool body_has_face(const struct body *b)

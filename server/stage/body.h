@@ -9,6 +9,7 @@
 #include "proto/pose_message.h"
 #include "server/character/input/control.h"
 #include "server/character/pose/clip.h"
+#include "server/character/pose/face_state.h"
 #include "server/character/pose/motion.h"
 #include "server/character/pose/pose.h"
 #include "server/character/pose/root_motion.h"
@@ -49,12 +50,12 @@ struct body {
     struct body_options options;
     struct body_state state;
     struct control control;
-    float *face;      // [shape] weight; NaN: nobody has set it
-    bool faceless;    // offline: morph weights count as 0
-    uint64_t change;  // rises with every input that touches the surface
-    uint64_t refused; // poses that were not finite where a driver reads them
-    bool jumped;      // placed far from where it stood: whoever shows it clears this
-    uint64_t surface; // number of the surface in `blocks`; rises when it changes; 0: none yet
+    struct face_state face; // FACE, look-at and CUSTOMISE
+    bool faceless;          // offline: morph weights count as 0
+    uint64_t change;        // rises with every input that touches the surface
+    uint64_t refused;       // poses that were not finite where a driver reads them
+    bool jumped;            // placed far from where it stood: whoever shows it clears this
+    uint64_t surface;       // number of the surface in `blocks`; rises when it changes; 0: none yet
     struct surface_block *blocks; // blocks_count
 
     // private
@@ -65,7 +66,7 @@ struct body {
     struct root_motion motions[MODEL_ROOTS_MAX];
     struct pose fading; // scratch of a root's fade
     bool rooted;        // a root has been given a motion of its own
-    double roots_age_s;
+    double roots_age_s, face_age_s;
     struct springs springs; // without a model: none
     struct extras extras;
     struct xform *nodes; // [node] of the last pose; only with extras

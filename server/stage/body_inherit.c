@@ -57,6 +57,33 @@ static void inherit_roots(struct body *b, const struct body *from)
         }
 }
 
+static void inherit_face(struct body *b, const struct body *from)
+{
+    const struct model *m = b->options.model, *old = from->options.model;
+    for (size_t i = 0; i < m->shapes_count; i++)
+        for (size_t k = 0; k < old->shapes_count; k++)
+            if (strcmp(model_text(m, m->shapes[i].name), model_text(old, old->shapes[k].name)) == 0)
+                b->face.values[i] = from->face.values[k];
+    for (size_t i = 0; i < m->expressions_count; i++)
+        for (size_t k = 0; k < old->expressions_count; k++)
+            if (strcmp(model_text(m, m->expressions[i].name),
+                       model_text(old, old->expressions[k].name)) == 0)
+                b->face.values[m->shapes_count + i] = from->face.values[old->shapes_count + k];
+    for (uint32_t i = 0; i < m->parameters_count; i++)
+        for (size_t k = 0; k < old->parameters_count; k++)
+            if (strcmp(model_text(m, m->parameters[i].name),
+                       model_text(old, old->parameters[k].name)) == 0 &&
+                from->face.customise.told[k])
+                customise_set(&b->face.customise, i, from->face.customise.values[k]);
+    // What is drawn back stays drawn back, by the joint.
+    for (size_t i = 0; i < m->face_bones_count; i++)
+        for (size_t k = 0; k < old->face_bones_count; k++)
+            if (same_node(m, old, old->face_bones[k].node) == (int32_t)m->face_bones[i].node)
+                b->face.customise.shares[i] = from->face.customise.shares[k];
+    b->face.customise.started = from->face.customise.started;
+    b->face_age_s = from->face_age_s;
+}
+
 void body_inherit(struct body *b, const struct body *from)
 {
     const struct model *m = b->options.model, *old = from->options.model;
@@ -70,10 +97,7 @@ void body_inherit(struct body *b, const struct body *from)
         joint.node = (uint32_t)node;
         b->state.joints[b->state.joint_count++] = joint;
     }
-    for (size_t i = 0; i < m->shapes_count; i++)
-        for (size_t k = 0; k < old->shapes_count; k++)
-            if (strcmp(model_text(m, m->shapes[i].name), model_text(old, old->shapes[k].name)) == 0)
-                b->face[i] = from->face[k];
+    inherit_face(b, from);
     b->control = from->control;
     b->control.press_count = 0; // their numbers are the old version's
     b->change++;

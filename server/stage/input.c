@@ -50,6 +50,7 @@ void input_control(struct body *b, const struct input_control *message)
     // Motions of single roots alone leave what drives the whole as it is.
     if (message->root_count > 0 && !message->fields && message->event_count == 0) return;
     (void)control_take(&b->control, b->options.model, message);
+    if (message->fields & INPUT_LOOK && b->options.model->look_at_count > 0) b->change++;
 }
 
 void input_place(struct body *b, const struct input_place *message)
@@ -74,13 +75,29 @@ void input_place(struct body *b, const struct input_place *message)
 enum err input_face(struct body *b, const struct input_value *values, size_t count,
                     struct fault *fault)
 {
-    size_t shapes = b->options.model->shapes_count;
+    size_t ids = face_state_ids(b->options.model);
     for (size_t i = 0; i < count; i++)
-        if (values[i].id >= shapes)
-            return fault_set(fault, ERR_NOT_FOUND, "there is no shape %u; the character has %zu",
-                             values[i].id, shapes);
+        if (values[i].id >= ids)
+            return fault_set(fault, ERR_NOT_FOUND,
+                             "there is no shape or expression %u; the character has %zu",
+                             values[i].id, ids);
     for (size_t i = 0; i < count; i++)
-        b->face[values[i].id] = fminf(fmaxf(values[i].value, -2), 2);
+        b->face.values[values[i].id] = fminf(fmaxf(values[i].value, -2), 2);
+    b->change++;
+    return ERR_OK;
+}
+
+enum err input_customise(struct body *b, const struct input_value *values, size_t count,
+                         struct fault *fault)
+{
+    size_t parameters = b->options.model->parameters_count;
+    for (size_t i = 0; i < count; i++)
+        if (values[i].id >= parameters)
+            return fault_set(fault, ERR_NOT_FOUND,
+                             "there is no parameter %u; the character has %zu", values[i].id,
+                             parameters);
+    for (size_t i = 0; i < count; i++)
+        customise_set(&b->face.customise, values[i].id, values[i].value);
     b->change++;
     return ERR_OK;
 }
@@ -119,15 +136,22 @@ static enum err apply_face(struct input_desk *desk, struct body *b, const uint8_
     return e == ERR_OK ? input_face(b, v->values, v->value_count, fault) : e;
 }
 
+static enum err apply_customise(struct input_desk *desk, struct body *b, const uint8_t *payload,
+                                size_t size_bytes, struct fault *fault)
+{
+    struct input_values *v = &desk->message.values;
+    enum err e = input_decode_values(payload, size_bytes, MESSAGE_CUSTOMISE, v);
+    return e == ERR_OK ? input_customise(b, v->values, v->value_count, fault) : e;
+}
+
 enum err input_apply(struct input_desk *desk, struct body *b, uint8_t type, const uint8_t *payload,
                      size_t size_bytes, struct fault *fault)
 {
     static enum err (*const kinds[256])(struct input_desk *, struct body *, const uint8_t *, size_t,
                                         struct fault *) = {
-        [MESSAGE_CONTROL] = apply_control,
-        [MESSAGE_POSE] = apply_pose,
-        [MESSAGE_PLACE] = apply_place,
-        [MESSAGE_FACE] = apply_face,
+        [MESSAGE_CONTROL] = apply_control,     [MESSAGE_POSE] = apply_pose,
+        [MESSAGE_PLACE] = apply_place,         [MESSAGE_FACE] = apply_face,
+        [MESSAGE_CUSTOMISE] = apply_customise,
     };
     if (!kinds[type])
         return fault_set(fault, ERR_UNSUPPORTED, "this kind of input is not taken yet");

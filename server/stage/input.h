@@ -8,7 +8,7 @@
 
 // INPUT messages to bodies. A message is checked and resolved when it comes (names to indices) and
 // changes what the body was told; the next tick shows it. Of states that come between two ticks
-// the newest wins. Later kinds (SENSOR, CUSTOMISE) add a row to the table in input.c.
+// the newest wins. Later kinds (SENSOR) add a row to the table in input.c.
 // No allocation.
 struct input_desk { // decoded messages are large: room for one, lent by the caller
     union {
@@ -20,9 +20,9 @@ struct input_desk { // decoded messages are large: room for one, lent by the cal
     struct body_joint joints[POSE_JOINTS_MAX];
 };
 
-// payload: of MESSAGE_POSE, PLACE, FACE, CONTROL; ERR_UNSUPPORTED for the kinds that are not made
-// yet. ERR_MALFORMED, ERR_TRUNCATED: broken; ERR_NOT_FOUND, ERR_AMBIGUOUS: a name, told in the
-// fault. On error the body is untouched.
+// payload: of MESSAGE_POSE, PLACE, FACE, CUSTOMISE, CONTROL; ERR_UNSUPPORTED for the kinds that are
+// not made yet. ERR_MALFORMED, ERR_TRUNCATED: broken; ERR_NOT_FOUND, ERR_AMBIGUOUS: a name, told in
+// the fault. On error the body is untouched.
 MUST_CHECK enum err input_apply(struct input_desk *desk, struct body *b, uint8_t type,
                                 const uint8_t *payload, size_t size_bytes, struct fault *fault);
 
@@ -32,7 +32,10 @@ MUST_CHECK enum err input_pose(struct input_desk *desk, struct body *b,
 void input_control(struct body *b, const struct input_control *message);
 void input_place(struct body *b, const struct input_place *message);
 MUST_CHECK enum err input_face(struct body *b, const struct input_value *values, size_t count,
-                               struct fault *fault); // ids are model shapes
+                               struct fault *fault); // ids: face_state.h
+// All ids are checked before one is set.
+MUST_CHECK enum err input_customise(struct body *b, const struct input_value *values, size_t count,
+                                    struct fault *fault);
 // Motions of single roots (method C); all are checked before one is changed.
 MUST_CHECK enum err input_roots(struct body *b, const struct input_root *roots, size_t count,
                                 struct fault *fault);

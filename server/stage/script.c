@@ -35,8 +35,8 @@ static enum err read_time(const cJSON *item, uint32_t hz, struct script_line *li
 
 static enum err check_line(struct script_line *line, uint32_t hz, struct fault *fault)
 {
-    static const char *const known[] = {"pose", "place", "face", "control"};
-    static const char *const later[] = {"sensor", "customise"};
+    static const char *const known[] = {"pose", "place", "face", "control", "customise"};
+    static const char *const later[] = {"sensor"};
     bool timed = false;
     if (!cJSON_IsObject(line->json))
         return fault_set(fault, ERR_MALFORMED, "script line %u: must be a JSON object",
@@ -59,7 +59,7 @@ static enum err check_line(struct script_line *line, uint32_t hz, struct fault *
             fine = fine || strcmp(item->string, known[i]) == 0;
         if (!fine)
             return bad(fault, ERR_MALFORMED, line->number, item->string,
-                       "unknown; there are t_s or tick, control, pose, place, face");
+                       "unknown; there are t_s or tick, control, pose, place, face, customise");
     }
     if (!timed)
         return fault_set(fault, ERR_MALFORMED, "script line %u: t_s is missing", line->number);
@@ -154,18 +154,37 @@ static enum err apply_face(const struct script_line *line, const cJSON *json, st
         return bad(fault, ERR_MALFORMED, line->number, "face", "must be {SHAPE: weight}");
     for (const cJSON *item = json->child; item; item = item->next) {
         struct fault inner = {0};
+        struct face_parts parts;
+        enum err e = face_names_find(b->options.model, item->string, "face", &parts, &inner);
+        if (e != ERR_OK)
+            return fault_set(fault, e, "script line %u: %.300s", line->number, inner.line);
+        if (!cJSON_IsNumber(item) || !(fabs(item->valuedouble) <= 2))
+            return bad(fault, ERR_MALFORMED, line->number, item->string,
+                       "must be a weight, -2 .. 2");
+        face_state_set(&b->face, &parts, (float)item->valuedouble);
+        b->change++;
+    }
+    return ERR_OK;
+}
+
+static enum err apply_customise(const struct script_line *line, const cJSON *json, struct body *b,
+                                struct fault *fault)
+{
+    if (!cJSON_IsObject(json))
+        return bad(fault, ERR_MALFORMED, line->number, "customise", "must be {PARAMETER: value}");
+    for (const cJSON *item = json->child; item; item = item->next) {
+        struct fault inner = {0};
         struct input_value value = {0};
-        uint32_t shape;
-        enum err e =
-            lookup_name(b->options.model, LOOKUP_SHAPE, item->string, "face", &shape, &inner);
+        uint32_t parameter;
+        enum err e = lookup_name(b->options.model, LOOKUP_PARAMETER, item->string, "customise",
+                                 &parameter, &inner);
         if (e != ERR_OK)
             return fault_set(fault, e, "script line %u: %.300s", line->number, inner.line);
         value.value = (float)item->valuedouble;
-        if (!cJSON_IsNumber(item) || !(fabsf(value.value) <= 2) || shape > UINT16_MAX)
-            return bad(fault, ERR_MALFORMED, line->number, item->string,
-                       "must be a weight, -2 .. 2");
-        value.id = (uint16_t)shape;
-        e = input_face(b, &value, 1, fault);
+        if (!cJSON_IsNumber(item) || !isfinite(value.value))
+            return bad(fault, ERR_MALFORMED, line->number, item->string, "must be a number");
+        value.id = (uint16_t)parameter;
+        e = input_customise(b, &value, 1, fault);
         if (e != ERR_OK) return e;
     }
     return ERR_OK;
@@ -361,6 +380,8 @@ enum err script_apply(const struct script_line *line, struct input_desk *desk, s
             e = apply_place(line, item, b, fault);
         else if (strcmp(item->string, "face") == 0)
             e = apply_face(line, item, b, fault);
+        else if (strcmp(item->string, "customise") == 0)
+            e = apply_customise(line, item, b, fault);
     }
     return e;
 }

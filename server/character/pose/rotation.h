@@ -123,3 +123,5 @@ static inline void rotation_slerp_factors(double t, double cosine, double *of_a,
 // From a to b along the shorter arc, unit both; t somewhat outside 0..1 goes on along it. Not
 // normalised beyond rounding.
 void rotation_slerp(const double a[4], const double b[4], double t, double out[4]);
+// q, unit, to the power of t: that many times its turn. A large |t| is made of steps.
+void rotation_power(const struct quat *q, double t, double out[4]);

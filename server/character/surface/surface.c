@@ -21,8 +21,11 @@ static void begin_correct(struct surface_frame *f, struct arena *scratch)
 {
     const struct surface_job *job = &f->job;
     bool weighs = job->correct->any && job->driver_weights;
+    bool bent = weighs && job->customise && job->customise->bent;
+    if (bent) customise_swap(job->customise, job->pose.locals);
     if (weighs)
         f->pose_refused = !driver_weights(job->model, job->pose.locals, job->driver_weights);
+    if (bent) customise_swap(job->customise, job->pose.locals);
     f->correct = correct_begin(job->model, job->correct, weighs ? job->driver_weights : NULL,
                                job->extras && job->extras->applied, scratch);
     f->correct.skinning = job->skinning;

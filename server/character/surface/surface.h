@@ -4,6 +4,7 @@
 
 #include "common/arena.h"
 #include "common/simd.h"
+#include "server/character/pose/customise.h"
 #include "server/character/pose/pose.h"
 #include "server/character/pose/roots.h"
 #include "server/character/surface/block.h"
@@ -34,6 +35,8 @@ struct surface_job {
     // driver_weight_count, with `correct`; kept between frames by the caller: where a pose is not
     // finite, the last good ones stand in. NULL: no correctives, but extras.
     double *driver_weights;
+    const struct customise
+        *customise; // whose bones `pose` has moved, unseen by drivers; NULL: none
     struct pose
         pose; // with several roots: what drivers and extras read, each node as its root has it
     const struct roots_pose *roots; // several roots; NULL: all of them in `pose`
