@@ -55,11 +55,11 @@ static void look_closer(const struct take *t, const struct human_pose *p, struct
 static void slide(const struct take *t, double solved[HUMAN_BONES][3], unsigned parts,
                   struct foot_track tracks[2], struct figures *f)
 {
-    double ankle = t->human.hips_height;
-    uint32_t upper = human_limb_bone(HUMAN_LEG_L, 0);
-    for (uint32_t k = 0; k < 3; k++)
-        ankle += t->human.bones[upper + k].offset[1];
     for (int side = 0; side < 2; side++) {
+        double ankle = t->human.hips_height;
+        uint32_t upper = human_limb_bone(side == 0 ? HUMAN_LEG_L : HUMAN_LEG_R, 0);
+        for (uint32_t k = 0; k < 3; k++)
+            ankle += t->human.bones[upper + k].offset[1];
         if (parts & (1u << (side == 0 ? HUMAN_FOOT_L : HUMAN_FOOT_R))) continue;
         const double *at = solved[human_limb_bone(side == 0 ? HUMAN_LEG_L : HUMAN_LEG_R, 2)];
         bool standing = at[1] < ankle + 0.01;

@@ -13,9 +13,11 @@ static const double STEP_TURN = 0.6; // or so far turned, radians
 static const double BOTH = 1.8;      // times that before it steps while the other does
 static const double FOLLOW_S = 0.07; // time constant after the guess
 static const double LIFT_M = 0.06;   // of a step
-static const double CLEAR_M = 0.012; // off the floor, from where on it moves freely
+static const double CLEAR_M = 0.011; // off the floor before it moves; freely from twice that on
 static const double HEEL_TURN = 0.8; // radians that a heel comes up at most
-static const double SHORTEST = 0.45; // of a leg's length, from hip to ankle
+static const double FLEX = 2.0;      // a thigh against its pelvis, radians
+static const double STRAIN = 0.25;   // beyond that a standing foot gives up its place
+static const double SHORTEST = 0.25; // of a leg's length, from hip to ankle
 static const double NEAR_M = 0.04;   // of the guess: it comes down
 
 static double ankle_height(const struct human *h, uint32_t upper)
@@ -94,26 +96,50 @@ static bool raise_heel(const struct body_work *w, uint32_t upper, const struct b
     return fits;
 }
 
+// Level directions in which the pelvis faces: of one that lies on its back, up is ahead. Returns how
+// far it tips forward, radians.
+static double face(const struct body_work *w, double ahead[3])
+{
+    static const double z[3] = {0, 0, 1}, y[3] = {0, 1, 0};
+    double up[3];
+    rotation_apply(w->pose->turns[0], z, ahead);
+    rotation_apply(w->pose->turns[0], y, up);
+    double tips = stable_atan2(fabs(ahead[1]), sqrt(fmax(1 - ahead[1] * ahead[1], 0)));
+    if (ahead[1] > 0) tips = -tips;
+    for (int r = 0; r < 3; r += 2)
+        ahead[r] += fmax(-ahead[1], 0) * up[r];
+    double size = sqrt(ahead[0] * ahead[0] + ahead[2] * ahead[2]);
+    for (int r = 0; r < 3; r++)
+        ahead[r] = r == 1 || !(size > 1e-6) ? 0 : ahead[r] / size;
+    return tips;
+}
+
+// Whether the thigh need not fold up too far for an ankle there: the way to it from straight down,
+// and the bent knee above that.
+static bool folds(const struct body_work *w, uint32_t upper, double tips, const double ankle[3])
+{
+    const double *hip = w->places[upper];
+    double leg = leg_length(w->human, upper), level, far;
+    double d[3] = {ankle[0] - hip[0], ankle[1] - hip[1], ankle[2] - hip[2]};
+    level = sqrt(d[0] * d[0] + d[2] * d[2]);
+    far = fmin(sqrt(vector_dot(d, d)) / leg, 1);
+    double knee = stable_atan2(sqrt(1 - far * far), far);
+    return far > SHORTEST && stable_atan2(level, -d[1]) + knee + tips < FLEX;
+}
+
 // The guess, not below the floor, and so far ahead of a low pelvis that the leg need not fold up.
 static void find_wish(const struct body_work *w, int side, uint32_t upper, double floor,
                       double wish[3])
 {
-    const double *hip = w->places[upper];
-    static const double z[3] = {0, 0, 1}, y[3] = {0, 1, 0};
-    double least = SHORTEST * leg_length(w->human, upper), ahead[3], up[3];
-    memcpy(wish, w->guess.ankles[side], 3 * sizeof(double));
-    if (wish[1] < floor) wish[1] = floor;
-    double dx = wish[0] - hip[0], dy = wish[1] - hip[1], dz = wish[2] - hip[2];
-    if (dx * dx + dy * dy + dz * dz >= least * least) return;
-    rotation_apply(w->pose->turns[0], z, ahead);
-    rotation_apply(w->pose->turns[0], y, up);
-    for (int r = 0; r < 3; r += 2) // of one that lies on its back, up is ahead
-        ahead[r] += fmax(-ahead[1], 0) * up[r];
-    double size = sqrt(ahead[0] * ahead[0] + ahead[2] * ahead[2]);
-    if (!(size > 1e-6)) return;
-    double out = sqrt(fmax(least * least - dy * dy, 0));
-    wish[0] = hip[0] + out * ahead[0] / size;
-    wish[2] = hip[2] + out * ahead[2] / size;
+    enum { STEPS = 10 };
+    double ahead[3], tips = face(w, ahead), leg = leg_length(w->human, upper), start[3];
+    memcpy(start, w->guess.ankles[side], sizeof start);
+    if (start[1] < floor) start[1] = floor;
+    for (int k = 0; k <= STEPS; k++) {
+        for (int r = 0; r < 3; r++)
+            wish[r] = start[r] + ahead[r] * leg * k / STEPS;
+        if (folds(w, upper, tips, wish)) return;
+    }
 }
 
 void body_foot(struct body_work *w, int side, struct body_goal *out)
@@ -135,11 +161,9 @@ void body_foot(struct body_work *w, int side, struct body_goal *out)
         m->step_s = 0;
     }
     if (m->planted) {
-        double need = urge(w, side, wish, yaw), leg = leg_length(h, upper), reach = 0;
-        for (int r = 0; r < 3; r++)
-            reach += (m->place[r] - w->places[upper][r]) * (m->place[r] - w->places[upper][r]);
-        reach = sqrt(reach);
-        bool strained = !raise_heel(w, upper, m, out) || reach < 0.75 * SHORTEST * leg;
+        double need = urge(w, side, wish, yaw), ahead[3];
+        bool strained = !raise_heel(w, upper, m, out) ||
+                        !folds(w, upper, face(w, ahead) - STRAIN, m->place);
         if (airborne || strained || need > (other->planted ? 1 : BOTH)) {
             m->planted = 0;
             m->step_s = 0;
@@ -154,7 +178,7 @@ void body_foot(struct body_work *w, int side, struct body_goal *out)
         double want = floor + (down ? 0 : fmax(fmax(high, 0), lift));
         double share = 1 - stable_exp(-w->dt_s / (down ? 0.04 : 0.03));
         m->place[1] += share * (want - m->place[1]);
-        double free = fmin(fmax(above / (CLEAR_M * unit), 0), 1);
+        double free = fmin(fmax((above - CLEAR_M * unit) / (CLEAR_M * unit), 0), 1);
         share = free * (1 - stable_exp(-w->dt_s / FOLLOW_S));
         m->place[0] += share * dx;
         m->place[2] += share * dz;

@@ -14,6 +14,7 @@ static const double CALM_SPEED = 13;  // and in a second
 static const double CALM_M = 4e-3;    // a guess missed by so much calms the limb
 static const double PI = 3.14159265358979323846;
 static const double PLACE_COUNTS = 5; // radians that a metre is worth
+static const double COMFORT = 0.85;        // of their limits: joints that go further are turned early
 static const double MET = 2e-4;       // a target missed by no more is met
 
 struct limb {
@@ -140,11 +141,22 @@ static double slow_pole(const struct body_work *w, const struct limb *l, const s
     return fmin(fmax(to, -most), most) - start;
 }
 
+// How far a bone is beyond `comfort` of its limits, radians.
+static double strain(const struct body_work *w, uint32_t bone, double comfort)
+{
+    const struct human_bone *b = &w->human->bones[bone];
+    double relative[4];
+    if (comfort >= 1) return 0;
+    struct joint_limit limit = joint_limit_scaled(b->limit, comfort);
+    rotation_from(w->pose->turns[b->parent], w->pose->turns[bone], relative);
+    return joint_limit_excess(&limit, relative);
+}
+
 // Limits before targets: whatever they cut, the bones below aim at the target again. Returns what
 // is missed, of the target and of the place that `middle` was meant to have: metres times
 // PLACE_COUNTS plus radians of the end.
 static double hold_limb(struct body_work *w, const struct limb *l, const double middle[3],
-                        const double target[3])
+                        const double target[3], double comfort)
 {
     double(*turns)[4] = w->pose->turns;
     uint32_t k = l->upper - human_limb_bone(l->which, 0);
@@ -159,7 +171,7 @@ static double hold_limb(struct body_work *w, const struct limb *l, const double 
         rotation_unit(turns[l->upper + 1]);
     }
     (void)body_hold(w, l->upper + 1);
-    cut = body_hold(w, l->upper + 2);
+    cut = body_hold(w, l->upper + 2) + strain(w, l->upper, comfort) + strain(w, l->upper + 2, comfort);
     body_place_limb(w, l->which, k + 1);
     double miss2 = 0, aside2 = 0;
     for (int r = 0; r < 3; r++) {
@@ -172,14 +184,14 @@ static double hold_limb(struct body_work *w, const struct limb *l, const double 
 }
 
 static double try_swivel(struct body_work *w, const struct limb *l, const struct ik_bend *bend,
-                         double angle, const double end_turn[4])
+                         double angle, const double end_turn[4], double comfort)
 {
     const double *root = w->places[l->upper];
     struct ik_bend tried;
     swivel(bend, root, angle, &tried);
     turn_bones(w, l, &tried, root, end_turn);
     memcpy(w->pose->turns[l->upper + 2], end_turn, 4 * sizeof(double));
-    return hold_limb(w, l, tried.middle, bend->end);
+    return hold_limb(w, l, tried.middle, bend->end, comfort);
 }
 
 // How far to turn the bent limb about its line: the least where the target is met within the
@@ -188,11 +200,11 @@ static double find_swivel(struct body_work *w, const struct limb *l, const struc
                           double from, const double end_turn[4])
 {
     enum { STEPS = 16 };
-    double best = from, least = try_swivel(w, l, bend, from, end_turn);
+    double best = from, least = try_swivel(w, l, bend, from, end_turn, COMFORT);
     for (int k = 1; least > MET && k <= STEPS; k++)
         for (int sign = -1; sign <= 1; sign += 2) {
             double angle = 0.012 * k * k;
-            double miss = try_swivel(w, l, bend, from + sign * angle, end_turn);
+            double miss = try_swivel(w, l, bend, from + sign * angle, end_turn, COMFORT);
             if (miss <= MET) return from + sign * angle;
             if (miss + 0.02 * angle >= least) continue;
             best = from + sign * angle;
@@ -250,7 +262,7 @@ static void solve_limb(struct body_work *w, const struct limb *l, const struct b
     swivel(&bend, root, angle, &shown);
     memcpy(m->line, shown.line, sizeof m->line);
     memcpy(m->pole, shown.pole, sizeof m->pole);
-    bool missed = try_swivel(w, l, &bend, angle, end->turn) > PLACE_COUNTS * CALM_M;
+    bool missed = try_swivel(w, l, &bend, angle, end->turn, 1) > PLACE_COUNTS * CALM_M;
     bool late = !l->exact && (missed || m->missed) && calm(w, l, end->turn);
     m->missed = missed || late;
     for (uint32_t k = 0; k < 2; k++)

@@ -7,9 +7,10 @@
 static const double LEAN_MOST = 0.17, TWIST_MOST = 0.34; // sines of half the angles: 20, 40 degrees
 static const double BLADE_GIVES = 0.3;                   // of the shoulder blade's length
 
+static const double PELVIS_TIPS = 0.4; // of what the trunk tips over near the floor
 static const double SITTING = 0.07; // height of the hips of one who sits on the floor, of its own
 
-enum { FLOOR_ROUNDS = 3, CRANE_ROUNDS = 12, REACH_ROUNDS = 16, BEND_ROUNDS = 6, CHAIN_ROUNDS = 24 };
+enum { FLOOR_ROUNDS = 5, CRANE_ROUNDS = 12, REACH_ROUNDS = 16, BEND_ROUNDS = 6, CHAIN_ROUNDS = 24 };
 
 static uint32_t head_of(const struct human *h)
 {
@@ -321,7 +322,7 @@ static void keep_off_floor(struct body_work *w, const double head[3])
     double(*turns)[4] = w->pose->turns, least = SITTING * h->height;
     static const double behind[3] = {0, 0, -0.15};
     for (int round = 0; round < FLOOR_ROUNDS && least - w->places[0][1] > 1e-3; round++) {
-        double down[3], level[3], to[3], turn[4], back[3];
+        double down[3], level[3], to[3], turn[4], part[4], back[3];
         rotation_apply(turns[0], behind, back);
         for (int r = 0; r < 3; r++)
             down[r] = w->places[0][r] - head[r];
@@ -335,7 +336,10 @@ static void keep_off_floor(struct body_work *w, const double head[3])
             down[r] /= far;
         }
         rotation_between(down, to, turn);
-        rotation_mul(turn, turns[0], turns[0]);
+        for (int i = 0; i < 4; i++) // the back bends, the pelvis sits
+            part[i] = i == 3 ? turn[3] : PELVIS_TIPS * turn[i];
+        rotation_unit(part);
+        rotation_mul(part, turns[0], turns[0]);
         rotation_mul(turn, turns[h->chest], turns[h->chest]);
         rotation_unit(turns[0]);
         rotation_unit(turns[h->chest]);
