@@ -9,9 +9,7 @@
 static const double POLE_STEP = 0.28; // most that a pole turns about its line in a frame
 static const double POLE_SPEED = 12;  // and in a second
 static const double FOLD = 0.30;      // of the limb's length: elbows and knees fold no further
-static const double CALM_STEP = 0.15; // most that a joint turns in a frame, where it is calmed
-static const double CALM_SPEED = 13;  // and in a second
-static const double CALM_M = 4e-3;    // a guess missed by so much calms the limb
+static const double ALLOWED_M = 5e-4; // a target missed by no more is let be
 static const double PI = 3.14159265358979323846;
 static const double PLACE_COUNTS = 5; // radians that a metre is worth
 static const double COMFORT = 0.85;        // of their limits: joints that go further are turned early
@@ -152,11 +150,20 @@ static double strain(const struct body_work *w, uint32_t bone, double comfort)
     return joint_limit_excess(&limit, relative);
 }
 
-// Limits before targets: whatever they cut, the bones below aim at the target again. Returns what
-// is missed, of the target and of the place that `middle` was meant to have: metres times
-// PLACE_COUNTS plus radians of the end.
-static double hold_limb(struct body_work *w, const struct limb *l, const double middle[3],
-                        const double target[3], double comfort)
+struct miss {
+    double place; // metres, of the target and of the place that the middle joint was meant to have
+    double turn;  // radians, of the end, where that counts, and of joints beyond their comfort
+};
+
+static double distance(const double a[3], const double b[3])
+{
+    double d[3] = {a[0] - b[0], a[1] - b[1], a[2] - b[2]};
+    return sqrt(vector_dot(d, d));
+}
+
+// Limits before targets: whatever they cut, the bones below aim at the target again.
+static struct miss hold_limb(struct body_work *w, const struct limb *l, const struct ik_bend *bend,
+                             double comfort)
 {
     double(*turns)[4] = w->pose->turns;
     uint32_t k = l->upper - human_limb_bone(l->which, 0);
@@ -165,33 +172,31 @@ static double hold_limb(struct body_work *w, const struct limb *l, const double 
     if (cut > 0) {
         double is[3], want[3], turn[4];
         unit_between(w->places[l->upper + 1], w->places[l->upper + 2], is);
-        unit_between(w->places[l->upper + 1], target, want);
+        unit_between(w->places[l->upper + 1], bend->end, want);
         rotation_between(is, want, turn);
         rotation_mul(turn, turns[l->upper + 1], turns[l->upper + 1]);
         rotation_unit(turns[l->upper + 1]);
     }
     (void)body_hold(w, l->upper + 1);
-    cut = body_hold(w, l->upper + 2) + strain(w, l->upper, comfort) + strain(w, l->upper + 2, comfort);
+    cut = body_hold(w, l->upper + 2);
+    if (!l->exact) cut = 0;
+    cut += strain(w, l->upper, comfort) + strain(w, l->upper + 2, comfort);
     body_place_limb(w, l->which, k + 1);
-    double miss2 = 0, aside2 = 0;
-    for (int r = 0; r < 3; r++) {
-        double d = w->places[l->upper + 2][r] - target[r];
-        miss2 += d * d;
-        d = w->places[l->upper + 1][r] - middle[r];
-        aside2 += d * d;
-    }
-    return PLACE_COUNTS * (sqrt(miss2) + sqrt(aside2) / 4) + (l->exact ? cut : 0);
+    return (struct miss){distance(w->places[l->upper + 2], bend->end) +
+                             distance(w->places[l->upper + 1], bend->middle) / 4,
+                         cut};
 }
 
-static double try_swivel(struct body_work *w, const struct limb *l, const struct ik_bend *bend,
-                         double angle, const double end_turn[4], double comfort)
+static struct miss try_swivel(struct body_work *w, const struct limb *l,
+                              const struct ik_bend *bend, double angle, const double end_turn[4],
+                              double comfort)
 {
     const double *root = w->places[l->upper];
     struct ik_bend tried;
     swivel(bend, root, angle, &tried);
     turn_bones(w, l, &tried, root, end_turn);
     memcpy(w->pose->turns[l->upper + 2], end_turn, 4 * sizeof(double));
-    return hold_limb(w, l, tried.middle, bend->end, comfort);
+    return hold_limb(w, l, &tried, comfort);
 }
 
 // How far to turn the bent limb about its line: the least where the target is met within the
@@ -200,11 +205,12 @@ static double find_swivel(struct body_work *w, const struct limb *l, const struc
                           double from, const double end_turn[4])
 {
     enum { STEPS = 16 };
-    double best = from, least = try_swivel(w, l, bend, from, end_turn, COMFORT);
-    for (int k = 1; least > MET && k <= STEPS; k++)
-        for (int sign = -1; sign <= 1; sign += 2) {
+    double best = from, least = HUGE_VAL;
+    for (int k = 0; k <= STEPS; k++)
+        for (int sign = -1; sign <= (k ? 1 : -1); sign += 2) {
             double angle = 0.012 * k * k;
-            double miss = try_swivel(w, l, bend, from + sign * angle, end_turn, COMFORT);
+            struct miss m = try_swivel(w, l, bend, from + sign * angle, end_turn, COMFORT);
+            double miss = PLACE_COUNTS * m.place + m.turn;
             if (miss <= MET) return from + sign * angle;
             if (miss + 0.02 * angle >= least) continue;
             best = from + sign * angle;
@@ -213,58 +219,67 @@ static double find_swivel(struct body_work *w, const struct limb *l, const struc
     return best;
 }
 
-// A limb that is only guessed, and cannot do it, jumps from one way of failing to the next: its
-// joints turn by limited steps until they have caught up. Whether that held them back.
-static bool calm(struct body_work *w, const struct limb *l, const double end_turn[4])
+// Bends towards `place` with the pole as it was last, or by limited steps nearer to `pole`; with
+// `search` on the way to where the limits allow it.
+static struct miss bend_towards(struct body_work *w, const struct limb *l, const double place[3],
+                                const double pole[3], const double end_turn[4], bool search,
+                                struct ik_bend *shown)
 {
     const struct body_limb_memory *m = &w->memory->limbs[l->which];
-    double(*turns)[4] = w->pose->turns, most = fmin(CALM_STEP, CALM_SPEED * w->dt_s);
-    bool late = false;
-    if (!w->started) return false;
-    for (uint32_t k = 0; k < 2; k++) {
-        const double *parent = turns[w->human->bones[l->upper + k].parent];
-        double relative[4];
-        rotation_from(parent, turns[l->upper + k], relative);
-        double cosine = fmin(fabs(rotation_dot(relative, m->turns[k])), 1);
-        double angle = 2 * stable_atan2(sqrt(1 - cosine * cosine), cosine);
-        if (angle > most) {
-            late = true;
-            rotation_slerp(m->turns[k], relative, most / angle, relative);
-            rotation_unit(relative);
-        }
-        rotation_mul(parent, relative, turns[l->upper + k]);
-        rotation_unit(turns[l->upper + k]);
-        (void)body_hold(w, l->upper + k);
+    const double *root = w->places[l->upper];
+    double line[3] = {l->arm ? l->side : 0, l->arm ? 0 : -1, 0};
+    double before[3] = {0, 0, l->arm ? -1 : 1};
+    struct ik_bend bend;
+    if (w->started) {
+        memcpy(line, m->line, sizeof line);
+        memcpy(before, m->pole, sizeof before);
     }
-    memcpy(turns[l->upper + 2], end_turn, 4 * sizeof(double));
-    (void)body_hold(w, l->upper + 2);
-    body_place_limb(w, l->which, l->upper - human_limb_bone(l->which, 0) + 1);
-    return late;
+    ik_bend(root, place, l->lengths[0], l->lengths[1], l->least, pole, line, before, &bend);
+    double angle = slow_pole(w, l, &bend, 0);
+    if (search) angle = slow_pole(w, l, &bend, find_swivel(w, l, &bend, angle, end_turn));
+    swivel(&bend, root, angle, shown);
+    return try_swivel(w, l, &bend, angle, end_turn, 1);
+}
+
+// Where an end is at ease: in front of the chest, under the pelvis.
+static void ease_place(const struct body_work *w, const struct limb *l, double out[3])
+{
+    const double *parent = w->pose->turns[l->arm ? w->human->chest : 0];
+    double length = l->lengths[0] + l->lengths[1];
+    double in[3] = {0.15 * l->side * length, -0.35 * length, 0.55 * length};
+    if (!l->arm) {
+        in[0] = 0.05 * l->side * length;
+        in[1] = -0.70 * length;
+        in[2] = 0.40 * length;
+    }
+    rotation_apply(parent, in, out);
+    for (int r = 0; r < 3; r++)
+        out[r] += w->places[l->upper][r];
 }
 
 static void solve_limb(struct body_work *w, const struct limb *l, const struct body_goal *end,
                        const double pole[3])
 {
     struct body_limb_memory *m = &w->memory->limbs[l->which];
-    const double *root = w->places[l->upper];
-    struct ik_bend bend, shown;
-    double before_line[3] = {l->arm ? l->side : 0, l->arm ? 0 : -1, 0};
-    double before_pole[3] = {0, 0, l->arm ? -1 : 1};
-    if (w->started) {
-        memcpy(before_line, m->line, sizeof before_line);
-        memcpy(before_pole, m->pole, sizeof before_pole);
+    struct ik_bend shown;
+    if (bend_towards(w, l, end->place, pole, end->turn, true, &shown).place > ALLOWED_M) {
+        // Limits say no: as near as they let it on the way from where it is at ease.
+        double ease[3], near = 0, far = 1, pulled[3], kept[3];
+        ease_place(w, l, ease);
+        memcpy(kept, shown.pole, sizeof kept);
+        for (int step = 0; step < 9; step++) {
+            double share = step < 8 ? (near + far) / 2 : near;
+            for (int r = 0; r < 3; r++)
+                pulled[r] = ease[r] + share * (end->place[r] - ease[r]);
+            struct miss miss = bend_towards(w, l, pulled, kept, end->turn, false, &shown);
+            if (miss.place > ALLOWED_M)
+                far = share;
+            else
+                near = share;
+        }
     }
-    ik_bend(root, end->place, l->lengths[0], l->lengths[1], l->least, pole, before_line,
-            before_pole, &bend);
-    double angle = slow_pole(w, l, &bend, 0);
-    angle = find_swivel(w, l, &bend, angle, end->turn);
-    angle = slow_pole(w, l, &bend, angle);
-    swivel(&bend, root, angle, &shown);
     memcpy(m->line, shown.line, sizeof m->line);
     memcpy(m->pole, shown.pole, sizeof m->pole);
-    bool missed = try_swivel(w, l, &bend, angle, end->turn, 1) > PLACE_COUNTS * CALM_M;
-    bool late = !l->exact && (missed || m->missed) && calm(w, l, end->turn);
-    m->missed = missed || late;
     for (uint32_t k = 0; k < 2; k++)
         rotation_from(w->pose->turns[w->human->bones[l->upper + k].parent],
                       w->pose->turns[l->upper + k], m->turns[k]);

@@ -37,7 +37,6 @@ struct body_foot_memory {
 struct body_limb_memory {
     double line[3], pole[3];   // as shown last
     double turns[2][4];        // of both bones, each against its parent bone's
-    uint32_t missed, reserved; // it could not do what was guessed
 };
 
 struct body_memory {
