@@ -422,8 +422,8 @@ static void the_quest_session_holds(void)
 
 static void the_a_frame_recordings_hold(void)
 {
-    a_recorded_session("grabLeft.json", 180);
-    a_recorded_session("grabRight.json", 180);
+    a_recorded_session("grabLeft.json", 20);
+    a_recorded_session("grabRight.json", 20);
 }
 
 int main(void)

@@ -17,7 +17,7 @@ static const double CLEAR_M = 0.011; // off the floor before it moves; freely fr
 static const double HEEL_TURN = 0.8; // radians that a heel comes up at most
 static const double FLEX = 2.0;      // a thigh against its pelvis, radians
 static const double STRAIN = 0.25;   // beyond that a standing foot gives up its place
-static const double SHORTEST = 0.40; // of a leg's length, from hip to ankle
+static const double SHORTEST = 0.45; // of a leg's length, from hip to ankle
 static const double NEAR_M = 0.04;   // of the guess: it comes down
 
 static double ankle_height(const struct human *h, uint32_t upper)

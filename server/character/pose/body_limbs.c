@@ -9,6 +9,8 @@
 static const double POLE_STEP = 0.28; // most that a pole turns about its line in a frame
 static const double POLE_SPEED = 12;  // and in a second
 static const double FOLD = 0.30;      // of the limb's length: elbows and knees fold no further
+static const double CALM_STEP = 0.15; // most that line and pole of a limb turn in a frame, pulled in
+static const double BLADE_STEP = 0.05; // and of a shoulder blade
 static const double ALLOWED_M = 5e-4; // a target missed by no more is let be
 static const double PI = 3.14159265358979323846;
 static const double PLACE_COUNTS = 5; // radians that a metre is worth
@@ -20,7 +22,8 @@ struct limb {
     uint32_t upper; // bone; lower and end follow
     double side;    // 1 left, -1 right
     bool arm;
-    bool exact; // its end is told, not guessed
+    bool exact;  // its end is told, not guessed
+    bool driven; // turns alone are told
     double lengths[2], least;
 };
 
@@ -37,6 +40,12 @@ static struct limb limb_of(const struct human *h, enum human_limb which)
     }
     l.least = fmax(FOLD * (l.lengths[0] + l.lengths[1]) / 2, fabs(l.lengths[0] - l.lengths[1]));
     return l;
+}
+
+// What the whole limb turns along with: the shoulder blade or the pelvis.
+static uint32_t parent_of(const struct body_work *w, const struct limb *l)
+{
+    return (uint32_t)w->human->bones[l->upper].parent;
 }
 
 void body_place_limb(struct body_work *w, enum human_limb limb, uint32_t from)
@@ -241,20 +250,69 @@ static struct miss bend_towards(struct body_work *w, const struct limb *l, const
     return try_swivel(w, l, &bend, angle, end_turn, 1);
 }
 
-// Where an end is at ease: in front of the chest, under the pelvis.
-static void ease_place(const struct body_work *w, const struct limb *l, double out[3])
+// From where an end is at ease, in front of the chest or under the pelvis, `share` of the way to
+// `place`: as seen from the root, the direction turns and the distance grows.
+static void pull(const struct body_work *w, const struct limb *l, const double place[3],
+                 double share, double out[3])
 {
+    static const double none[4] = {0, 0, 0, 1}, arm[3] = {0.15, -0.35, 0.55},
+                        leg[3] = {0.05, -0.70, 0.40};
     const double *parent = w->pose->turns[l->arm ? w->human->chest : 0];
-    double length = l->lengths[0] + l->lengths[1];
-    double in[3] = {0.15 * l->side * length, -0.35 * length, 0.55 * length};
-    if (!l->arm) {
-        in[0] = 0.05 * l->side * length;
-        in[1] = -0.70 * length;
-        in[2] = 0.40 * length;
-    }
-    rotation_apply(parent, in, out);
+    const double *root = w->places[l->upper], *at = l->arm ? arm : leg;
+    double in[3] = {l->side * at[0], at[1], at[2]}, ease[3], to[3], turn[4];
+    double near = sqrt(vector_dot(in, in)), length = l->lengths[0] + l->lengths[1];
+    rotation_apply(parent, in, ease);
+    double far = distance(root, place);
+    unit_between(root, place, to);
     for (int r = 0; r < 3; r++)
-        out[r] += w->places[l->upper][r];
+        ease[r] /= near;
+    rotation_between(ease, to, turn);
+    rotation_slerp(none, turn, share, turn);
+    rotation_unit(turn);
+    rotation_apply(turn, ease, out);
+    for (int r = 0; r < 3; r++)
+        out[r] = root[r] + out[r] * (near * length + share * (far - near * length));
+}
+
+// A limb that limits pull in would jump where the way in changes: it goes from where it was, carried
+// along with its parent, by steps that the limits allow, until it has caught up. Whether it has not.
+static bool calm(struct body_work *w, const struct limb *l, const double end_turn[4],
+                 struct ik_bend *shown)
+{
+    static const double none[4] = {0, 0, 0, 1};
+    const struct body_limb_memory *m = &w->memory->limbs[l->which];
+    const double *root = w->places[l->upper], *parent = w->pose->turns[parent_of(w, l)];
+    double back[4] = {-m->parent[0], -m->parent[1], -m->parent[2], m->parent[3]}, along[4];
+    double line[3], pole[3], turn[4], carried[3], goal_far = distance(root, shown->end);
+    if (!w->started) return false;
+    rotation_mul(parent, back, along);
+    rotation_apply(along, m->line, line);
+    rotation_apply(along, m->pole, pole);
+    double cosine = fmin(fmax(vector_dot(line, shown->line), -1), 1);
+    double line_angle = stable_atan2(sqrt(1 - cosine * cosine), cosine);
+    ik_carry(line, shown->line, pole, carried);
+    double pole_angle = ik_angle(shown->line, carried, shown->pole);
+    if (line_angle <= CALM_STEP && fabs(pole_angle) <= CALM_STEP) return false;
+    double step = fmin(CALM_STEP / fmax(line_angle, CALM_STEP),
+                       CALM_STEP / fmax(fabs(pole_angle), CALM_STEP));
+    for (int part = 4; part >= 0; part--) {
+        double share = step * part / 4, to[3], side[3], swung[3], place[3];
+        double far = m->far + share * (goal_far - m->far);
+        rotation_between(line, shown->line, turn);
+        rotation_slerp(none, turn, share, turn);
+        rotation_unit(turn);
+        rotation_apply(turn, line, to);
+        ik_carry(line, to, pole, side);
+        ik_turn(to, share * pole_angle, side, swung);
+        for (int r = 0; r < 3; r++)
+            place[r] = root[r] + far * to[r];
+        struct ik_bend tried;
+        ik_bend(root, place, l->lengths[0], l->lengths[1], l->least, swung, to, swung, &tried);
+        if (try_swivel(w, l, &tried, 0, end_turn, 1).place > ALLOWED_M && part > 0) continue;
+        *shown = tried;
+        return true;
+    }
+    return true;
 }
 
 static void solve_limb(struct body_work *w, const struct limb *l, const struct body_goal *end,
@@ -262,24 +320,36 @@ static void solve_limb(struct body_work *w, const struct limb *l, const struct b
 {
     struct body_limb_memory *m = &w->memory->limbs[l->which];
     struct ik_bend shown;
-    if (bend_towards(w, l, end->place, pole, end->turn, true, &shown).place > ALLOWED_M) {
+    struct miss miss = bend_towards(w, l, end->place, pole, end->turn, !l->driven, &shown);
+    bool pulled_in = miss.place > ALLOWED_M;
+    if (pulled_in) {
         // Limits say no: as near as they let it on the way from where it is at ease.
-        double ease[3], near = 0, far = 1, pulled[3], kept[3];
-        ease_place(w, l, ease);
+        enum { COARSE = 20, FINE = 5 };
+        double near = 0, far = 1, pulled[3], kept[3];
         memcpy(kept, shown.pole, sizeof kept);
-        for (int step = 0; step < 9; step++) {
-            double share = step < 8 ? (near + far) / 2 : near;
-            for (int r = 0; r < 3; r++)
-                pulled[r] = ease[r] + share * (end->place[r] - ease[r]);
-            struct miss miss = bend_towards(w, l, pulled, kept, end->turn, false, &shown);
-            if (miss.place > ALLOWED_M)
+        for (int step = 1; step <= COARSE && near == 0; step++) {
+            double share = 1 - (double)step / COARSE;
+            pull(w, l, end->place, share, pulled);
+            if (bend_towards(w, l, pulled, kept, end->turn, false, &shown).place > ALLOWED_M)
+                far = share;
+            else
+                near = share;
+        }
+        for (int step = 0; step <= FINE; step++) {
+            double share = step < FINE ? (near + far) / 2 : near;
+            pull(w, l, end->place, share, pulled);
+            if (bend_towards(w, l, pulled, kept, end->turn, false, &shown).place > ALLOWED_M)
                 far = share;
             else
                 near = share;
         }
     }
+    m->pulled = (pulled_in || m->pulled || !l->exact) && calm(w, l, end->turn, &shown);
+    m->pulled = m->pulled || pulled_in;
     memcpy(m->line, shown.line, sizeof m->line);
     memcpy(m->pole, shown.pole, sizeof m->pole);
+    memcpy(m->parent, w->pose->turns[parent_of(w, l)], sizeof m->parent);
+    m->far = distance(w->places[l->upper], shown.end);
     for (uint32_t k = 0; k < 2; k++)
         rotation_from(w->pose->turns[w->human->bones[l->upper + k].parent],
                       w->pose->turns[l->upper + k], m->turns[k]);
@@ -322,6 +392,27 @@ static void follow_hand(struct body_work *w, const struct limb *l, uint32_t blad
     body_place_limb(w, l->which, 1);
 }
 
+// While its arm catches up, a blade turns by limited steps too.
+static void slow_blade(struct body_work *w, const struct limb *l, uint32_t blade)
+{
+    struct body_limb_memory *m = &w->memory->limbs[l->which];
+    double(*turns)[4] = w->pose->turns, relative[4];
+    const double *chest = turns[w->human->chest];
+    rotation_from(chest, turns[blade], relative);
+    if (w->started && m->pulled) {
+        double cosine = fmin(fabs(rotation_dot(m->blade, relative)), 1);
+        double angle = 2 * stable_atan2(sqrt(1 - cosine * cosine), cosine);
+        if (angle > BLADE_STEP) {
+            rotation_slerp(m->blade, relative, BLADE_STEP / angle, relative);
+            rotation_unit(relative);
+            rotation_mul(chest, relative, turns[blade]);
+            (void)body_hold(w, blade);
+            body_place_limb(w, l->which, 1);
+        }
+    }
+    rotation_from(chest, turns[blade], m->blade);
+}
+
 // The shoulder blade: where the guess has it, and after the hand where that is out of reach.
 static void turn_shoulder(struct body_work *w, const struct limb *l, int side,
                           const struct body_goal *hand)
@@ -347,6 +438,7 @@ static void turn_shoulder(struct body_work *w, const struct limb *l, int side,
     (void)body_hold(w, blade);
     body_place_limb(w, l->which, 1);
     follow_hand(w, l, blade, hand->place);
+    slow_blade(w, l, blade);
 }
 
 // Where the end comes to stand when the bones turn as they are told: an upper bone by its tracker,
@@ -367,7 +459,7 @@ static void drive(struct body_work *w, const struct limb *l, const struct body_g
 // Where the middle joint goes, seen from the middle between root and end, as a share of the limb's
 // length: a tracker there says it, by its place or by the upper bone's turn, else the guess. An end
 // without a place of its own goes where the tracked turns take it.
-static void find_pole(struct body_work *w, const struct limb *l, enum human_part part,
+static void find_pole(struct body_work *w, struct limb *l, enum human_part part,
                       const double guess[3], struct body_goal *end, double pole[3])
 {
     const struct human_bone *bones = &w->human->bones[l->upper];
@@ -378,8 +470,8 @@ static void find_pole(struct body_work *w, const struct limb *l, enum human_part
     for (int r = 0; r < 3; r++)
         place[r] = (root[r] + end->place[r]) / 2 + length * guess[r];
     struct body_goal middle = body_ease(w, part, place, turn);
-    if (!end->has_place && (middle.has_turn || (end->has_turn && l->arm)))
-        drive(w, l, &middle, end);
+    l->driven = !end->has_place && (middle.has_turn || (end->has_turn && l->arm));
+    if (l->driven) drive(w, l, &middle, end);
     double upper[3];
     rotation_apply(middle.turn, bones[1].offset, upper);
     for (int r = 0; r < 3; r++) {

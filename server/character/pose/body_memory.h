@@ -36,7 +36,10 @@ struct body_foot_memory {
 
 struct body_limb_memory {
     double line[3], pole[3];   // as shown last
+    double parent[4], far;     // of what it hangs from; from root to end
+    double blade[4];           // the shoulder blade's turn in the chest
     double turns[2][4];        // of both bones, each against its parent bone's
+    uint32_t pulled, reserved; // limits kept it from its target
 };
 
 struct body_memory {

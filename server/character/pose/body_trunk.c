@@ -1,6 +1,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "common/stable_math.h"
 #include "server/character/pose/body_own.h"
 #include "server/character/pose/rotation.h"
 
@@ -9,6 +10,10 @@ static const double BLADE_GIVES = 0.3;                   // of the shoulder blad
 
 static const double PELVIS_TIPS = 0.4; // of what the trunk tips over near the floor
 static const double SITTING = 0.07; // height of the hips of one who sits on the floor, of its own
+
+static const double PI = 3.14159265358979323846;
+static const double ACROSS = 1.9, ACROSS_END = 2.8, BEHIND = -1.0; // angles of an arm, radians
+static const double ACROSS_MOST = 0.8;                             // turn of the chest for it
 
 enum { FLOOR_ROUNDS = 5, CRANE_ROUNDS = 12, REACH_ROUNDS = 16, BEND_ROUNDS = 6, CHAIN_ROUNDS = 24 };
 
@@ -225,6 +230,46 @@ static void hold_lean(double q[4])
     q[3] = sqrt(fmax(1 - vector_dot(q, q), 0));
 }
 
+// How far an arm that reaches across the body, or behind it, asks its chest to turn along: from the
+// angle at which it leaves the shoulder, out 0, ahead a quarter turn.
+static double asks(double angle)
+{
+    if (angle > ACROSS_END) return ACROSS_MOST * (PI - angle) / (PI - ACROSS_END);
+    if (angle > ACROSS) return ACROSS_MOST * (angle - ACROSS) / (ACROSS_END - ACROSS);
+    if (angle < -ACROSS_END) return -ACROSS_MOST * (PI + angle) / (PI - ACROSS_END);
+    if (angle < BEHIND) return -ACROSS_MOST * (BEHIND - angle) / (BEHIND + ACROSS_END);
+    return 0;
+}
+
+static void twist_to_hands(struct body_work *w, const double head[3],
+                           const struct body_goal hands[2], double share)
+{
+    const struct human *h = w->human;
+    double(*turns)[4] = w->pose->turns, sum = 0;
+    for (int side = 0; side < 2; side++) {
+        double shoulder[3], away[3], to[3];
+        (void)short_of(w, side, &hands[side], shoulder, away);
+        double far = 0, sign = side == 0 ? 1 : -1;
+        for (int r = 0; r < 3; r++)
+            far += (hands[side].place[r] - shoulder[r]) * (hands[side].place[r] - shoulder[r]);
+        rotation_apply_inverse(turns[h->chest], away, to);
+        double out = sign * to[0], level = sqrt(out * out + to[2] * to[2]);
+        double counts = level * fmin(sqrt(far) / (0.6 * arm_length(h, side)), 1);
+        if (!hands[side].has_place || !(level > 1e-6)) continue;
+        double angle = stable_atan2(fabs(to[2]), out);
+        sum -= sign * counts * asks(to[2] < 0 ? -angle : angle);
+    }
+    if (sum == 0) return;
+    double turn[4] = {0, 0, 0, 1}, part[4] = {0, 0, 0, 1};
+    stable_sincos(sum / 2, &turn[1], &turn[3]);
+    stable_sincos(share * sum / 2, &part[1], &part[3]);
+    rotation_mul(turns[h->chest], turn, turns[h->chest]);
+    rotation_mul(turns[0], part, turns[0]);
+    spread(w);
+    hold_from_head(w);
+    hang(w, head);
+}
+
 // Turns chest, and the pelvis `share` as much, about the head until both hands are within reach.
 // Whether that was needed.
 static bool lean_to_hands(struct body_work *w, const double head[3],
@@ -372,6 +417,7 @@ void body_trunk(struct body_work *w, const struct body_goal *head, const struct 
         hold_from_head(w);
         hang(w, head->place);
         keep_off_floor(w, head->place);
+        twist_to_hands(w, head->place, hands, 0.4);
         (void)lean_to_hands(w, head->place, hands, 0.5);
     }
     crane_neck(w, head->place, hands); // hands count for more than the pelvis

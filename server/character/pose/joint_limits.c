@@ -23,7 +23,7 @@ static const struct row {
     {"neck", 1, {-30, -40}, {30, 45}, {-45, 45}},
     {"head", 1, {-30, -45}, {30, 45}, {-50, 50}},
     {"leftShoulder", 0, {-40, -35}, {35, 65}, {-30, 30}},
-    {"leftUpperArm", 0, {-150, -120}, {85, 120}, {-150, 120}},
+    {"leftUpperArm", 0, {-100, -100}, {115, 140}, {-150, 150}}, // from arm_center
     {"leftLowerArm", 0, {-166, -12}, {8, 12}, {-110, 110}},
     {"leftHand", 0, {-70, -100}, {75, 100}, {-60, 60}},
     {"leftUpperLeg", 1, {-55, -140}, {95, 60}, {-70, 70}},
@@ -32,9 +32,29 @@ static const struct row {
     {"leftToes", 1, {-15, -75}, {15, 55}, {-15, 15}},
 };
 
+// An arm reaches almost everywhere but behind the other shoulder: its swing is counted from the
+// middle of that, down, out and ahead, so that the place where swing has no direction is where no
+// arm goes. +y stays upmost there.
+static const double arm_center[3] = {0.55, -0.65, 0.52};
+
+static void find_arm_center(double out[4])
+{
+    double basis[3][3], size = sqrt(vector_dot(arm_center, arm_center));
+    for (int r = 0; r < 3; r++)
+        basis[0][r] = arm_center[r] / size;
+    double across = sqrt(1 - basis[0][1] * basis[0][1]);
+    for (int r = 0; r < 3; r++)
+        basis[1][r] = ((r == 1) - basis[0][1] * basis[0][r]) / across;
+    vector_cross(basis[0], basis[1], basis[2]);
+    xform_rotation(basis, out);
+}
+
 static struct joint_limit limit_of(const struct row *r, bool mirrored)
 {
-    struct joint_limit l = {.axis = r->axis};
+    struct joint_limit l = {.axis = r->axis, .center = {0, 0, 0, 1}};
+    if (strcmp(r->bone, "leftUpperArm") == 0) find_arm_center(l.center);
+    for (int i = 1; mirrored && i < 3; i++)
+        l.center[i] = -l.center[i];
     double low[3], high[3]; // about x, y, z
     for (uint32_t i = 0; i < 2; i++) {
         low[(r->axis + 1 + i) % 3] = r->low[i];
@@ -65,7 +85,7 @@ struct joint_limit joint_limit_of(int32_t humanoid)
             strcmp(rows[i].bone + 4, name + 5) == 0)
             return limit_of(&rows[i], true);
     }
-    return (struct joint_limit){.axis = 1, .free = true};
+    return (struct joint_limit){.axis = 1, .center = {0, 0, 0, 1}, .free = true};
 }
 
 struct joint_limit joint_limit_scaled(struct joint_limit l, double share)
@@ -118,10 +138,11 @@ static double share_of(double angle, double low, double high)
 double joint_limit_hold(const struct joint_limit *l, double turn[4])
 {
     static const double slack = 1e-9;
-    double swing[4], twist[4], before[4];
+    double swing[4], twist[4], before[4], from_center[4];
     if (l->free) return 0;
     memcpy(before, turn, sizeof before);
-    split(l->axis, turn, swing, twist);
+    rotation_from(l->center, turn, from_center);
+    split(l->axis, from_center, swing, twist);
     double angle = angle_of(twist[l->axis], twist[3]), kept = held_twist(l, angle);
     uint32_t u = (l->axis + 1) % 3, v = (l->axis + 2) % 3;
     double across = sqrt(swing[u] * swing[u] + swing[v] * swing[v]);
@@ -140,7 +161,8 @@ double joint_limit_hold(const struct joint_limit *l, double turn[4])
         swing[u] *= s / across;
         swing[v] *= s / across;
     }
-    rotation_mul(swing, twist, turn);
+    rotation_mul(l->center, swing, turn);
+    rotation_mul(turn, twist, turn);
     rotation_unit(turn);
     double cosine = fmin(fabs(rotation_dot(before, turn)), 1);
     return 2 * stable_atan2(sqrt(1 - cosine * cosine), cosine);

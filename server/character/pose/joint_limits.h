@@ -15,7 +15,8 @@ struct joint_limit {
     uint32_t axis;          // the bone's, 0 x, 1 y, 2 z; the swing's are the next two, cyclic
     double low[2], high[2]; // swing
     double twist_low, twist_high;
-    bool free; // no limit: the hips
+    double center[4]; // the turn that swing and twist are counted from
+    bool free;        // no limit: the hips
 };
 
 // Of a VRM bone; free for bones that have no row (fingers, eyes, the hips).
