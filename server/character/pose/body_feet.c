@@ -96,8 +96,8 @@ static bool raise_heel(const struct body_work *w, uint32_t upper, const struct b
     return fits;
 }
 
-// Level directions in which the pelvis faces: of one that lies on its back, up is ahead. Returns how
-// far it tips forward, radians.
+// Level directions in which the pelvis faces: of one that lies on its back, up is ahead. Returns
+// how far it tips forward, radians.
 static double face(const struct body_work *w, double ahead[3])
 {
     static const double z[3] = {0, 0, 1}, y[3] = {0, 1, 0};
@@ -162,8 +162,8 @@ void body_foot(struct body_work *w, int side, struct body_goal *out)
     }
     if (m->planted) {
         double need = urge(w, side, wish, yaw), ahead[3];
-        bool strained = !raise_heel(w, upper, m, out) ||
-                        !folds(w, upper, face(w, ahead) - STRAIN, m->place);
+        bool strained =
+            !raise_heel(w, upper, m, out) || !folds(w, upper, face(w, ahead) - STRAIN, m->place);
         if (airborne || strained || need > (other->planted ? 1 : BOTH)) {
             m->planted = 0;
             m->step_s = 0;

@@ -9,12 +9,14 @@
 static const double POLE_STEP = 0.28; // most that a pole turns about its line in a frame
 static const double POLE_SPEED = 12;  // and in a second
 static const double FOLD = 0.30;      // of the limb's length: elbows and knees fold no further
-static const double CALM_STEP = 0.15; // most that line and pole of a limb turn in a frame, pulled in
+static const double CALM_STEP =
+    0.15;                           // most that line and pole of a limb turn in a frame, pulled in
+static const double LOST_M = 0.005; // a foot so far from where it was to stand has let go
 static const double BLADE_STEP = 0.05; // and of a shoulder blade
-static const double ALLOWED_M = 5e-4; // a target missed by no more is let be
+static const double ALLOWED_M = 5e-4;  // a target missed by no more is let be
 static const double PI = 3.14159265358979323846;
 static const double PLACE_COUNTS = 5; // radians that a metre is worth
-static const double COMFORT = 0.85;        // of their limits: joints that go further are turned early
+static const double COMFORT = 0.85;   // of their limits: joints that go further are turned early
 static const double MET = 2e-4;       // a target missed by no more is met
 
 struct limb {
@@ -24,6 +26,7 @@ struct limb {
     bool arm;
     bool exact;  // its end is told, not guessed
     bool driven; // turns alone are told
+    bool swings; // a foot that nothing tells of, on its way
     double lengths[2], least;
 };
 
@@ -196,9 +199,8 @@ static struct miss hold_limb(struct body_work *w, const struct limb *l, const st
                          cut};
 }
 
-static struct miss try_swivel(struct body_work *w, const struct limb *l,
-                              const struct ik_bend *bend, double angle, const double end_turn[4],
-                              double comfort)
+static struct miss try_swivel(struct body_work *w, const struct limb *l, const struct ik_bend *bend,
+                              double angle, const double end_turn[4], double comfort)
 {
     const double *root = w->places[l->upper];
     struct ik_bend tried;
@@ -274,8 +276,9 @@ static void pull(const struct body_work *w, const struct limb *l, const double p
         out[r] = root[r] + out[r] * (near * length + share * (far - near * length));
 }
 
-// A limb that limits pull in would jump where the way in changes: it goes from where it was, carried
-// along with its parent, by steps that the limits allow, until it has caught up. Whether it has not.
+// A limb that limits pull in would jump where the way in changes: it goes from where it was,
+// carried along with its parent, by steps that the limits allow, until it has caught up. Whether it
+// has not.
 static bool calm(struct body_work *w, const struct limb *l, const double end_turn[4],
                  struct ik_bend *shown)
 {
@@ -344,7 +347,7 @@ static void solve_limb(struct body_work *w, const struct limb *l, const struct b
                 near = share;
         }
     }
-    m->pulled = (pulled_in || m->pulled || !l->exact) && calm(w, l, end->turn, &shown);
+    m->pulled = (pulled_in || m->pulled || l->swings) && calm(w, l, end->turn, &shown);
     m->pulled = m->pulled || pulled_in;
     memcpy(m->line, shown.line, sizeof m->line);
     memcpy(m->pole, shown.pole, sizeof m->pole);
@@ -512,11 +515,18 @@ void body_legs(struct body_work *w)
         body_foot(w, side, &foot);
         struct body_goal told = body_ease(w, part, foot.place, foot.turn);
         l.exact = told.has_place;
+        l.swings = !told.has_place && !w->memory->feet[side].planted;
         if (!told.has_place) memcpy(told.place, foot.place, sizeof foot.place);
         if (!told.has_turn) memcpy(told.turn, foot.turn, sizeof foot.turn);
         find_pole(w, &l, side == 0 ? HUMAN_KNEE_L : HUMAN_KNEE_R, w->guess.knees[side], &told,
                   pole);
         solve_limb(w, &l, &told, pole);
+        if (!told.has_place && distance(w->places[l.upper + 2], told.place) > LOST_M) {
+            // It steps on from where it got to.
+            struct body_foot_memory *m = &w->memory->feet[side];
+            memcpy(m->place, w->places[l.upper + 2], sizeof m->place);
+            m->planted = 0;
+        }
         memcpy(w->pose->turns[l.upper + 3], w->pose->turns[l.upper + 2], sizeof(double[4]));
         body_place_limb(w, l.which, 3);
     }
