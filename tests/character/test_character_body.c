@@ -9,7 +9,7 @@
 #include "server/character/pose/ik.h"
 #include "server/character/pose/rotation.h"
 #include "tests/support/body_teach.h"
-#include "tests/support/take.h"
+#include "tests/support/take_score.h"
 #include "tests/support/vr_take.h"
 #include "tests/testing.h"
 int testing_failures;
@@ -426,6 +426,57 @@ static void the_a_frame_recordings_hold(void)
     a_recorded_session("grabRight.json", 20);
 }
 
+// ---- truth
+
+static void recorded_motion_is_met(void)
+{
+    static const char *const clips[] = {
+        "cmu/01_01.bvh",       "cmu/02_01.bvh",         "cmu/131_01.bvh",
+        "cmu/14_14_short.bvh", "cmu/jumping_jacks.bvh", "fair/dab.bvh",
+        "fair/jumping.bvh",    "fair/wave_hello.bvh",   "cmu/Boxing_Toes.bvh"};
+    enum { COUNT = sizeof clips / sizeof clips[0] };
+    struct take_score few = {0}, many = {0}, rule = {0};
+    for (int i = 0; i < COUNT; i++) {
+        struct take t;
+        struct fault fault;
+        char path[1024];
+        const char *said;
+        (void)snprintf(path, sizeof path, "%s/mocap/%s", data, clips[i]);
+        if (!take_open(&t, path, &fault)) {
+            printf("  %s: %s\n", path, fault.line);
+            testing_failures++;
+            continue;
+        }
+        const struct body_prior *prior = body_teach_for(path, &said);
+        bool lies = i == COUNT - 1; // one who boxes, falls, and lies about
+        EXPECT(strcmp(said, lies ? "committed" : "without this clip") == 0);
+        struct take_score a = take_score(&t, prior, take_parts("head,hand_l,hand_r"));
+        struct take_score b = take_score(&t, prior,
+                                         take_parts("head,hand_l,hand_r,pelvis,"
+                                                    "foot_l,foot_r"));
+        struct take_score c = take_score(&t, NULL, take_parts("head,hand_l,hand_r"));
+        printf("  %-22s upper %.2f whole %.2f cm (by rule %.2f %.2f); hands met in %zu of %zu, "
+               "slide %.2f cm; with pelvis and feet %.2f\n",
+               clips[i], a.upper_cm, a.whole_cm, c.upper_cm, c.whole_cm, a.hands_met, a.frames,
+               fmax(a.slide_cm, c.slide_cm), b.whole_cm);
+        EXPECT(fmax(a.head_mm, fmax(b.head_mm, c.head_mm)) < 1);
+        EXPECT(fmax(a.head_deg, fmax(b.head_deg, c.head_deg)) < 0.5);
+        EXPECT(fmax(a.limit_deg, fmax(b.limit_deg, c.limit_deg)) < 0.01);
+        EXPECT((double)a.hands_met >= 0.98 * (double)a.frames);
+        EXPECT(fmax(a.slide_cm, c.slide_cm) < (lies ? 5 : 2));
+        few.upper_cm += a.upper_cm / COUNT;
+        few.whole_cm += a.whole_cm / COUNT;
+        many.whole_cm += b.whole_cm / COUNT;
+        rule.upper_cm += c.upper_cm / COUNT;
+        rule.whole_cm += c.whole_cm / COUNT;
+        take_close(&t);
+    }
+    printf("  all: upper %.2f, whole %.2f cm; by rule %.2f, %.2f; with pelvis and feet %.2f\n",
+           few.upper_cm, few.whole_cm, rule.upper_cm, rule.whole_cm, many.whole_cm);
+    EXPECT(few.upper_cm < 6 && few.whole_cm < 9 && many.whole_cm < 3.5);
+    EXPECT(few.whole_cm < rule.whole_cm); // what was learned helps
+}
+
 int main(void)
 {
     data = testing_data();
@@ -439,6 +490,7 @@ int main(void)
         printf("  skipped: recordings (no shared data)\n");
         TESTING_MAIN_END;
     }
+    RUN(recorded_motion_is_met);
     RUN(the_quest_session_holds);
     RUN(the_a_frame_recordings_hold);
     TESTING_MAIN_END;
