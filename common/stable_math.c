@@ -82,9 +82,14 @@ void stable_sincos(double x, double *sine, double *cosine)
     double k = floor(x / (half_pi_high + half_pi_low) + 0.5);
     double r = (x - k * half_pi_high) - k * half_pi_low; // |r| <= pi / 4
     double rr = r * r, s = 1, c = 1;
-    for (int n = 20; n >= 2; n -= 2) { // Horner's form of both power series
-        s = 1 - s * rr / (n * (n + 1));
-        c = 1 - c * rr / (n * (n - 1));
+    // Horner's form of both power series.
+    static const double of_sine[] = {1.0 / 6,   1.0 / 20,  1.0 / 42,  1.0 / 72,
+                                     1.0 / 110, 1.0 / 156, 1.0 / 210, 1.0 / 272};
+    static const double of_cosine[] = {1.0 / 2,  1.0 / 12,  1.0 / 30,  1.0 / 56,
+                                       1.0 / 90, 1.0 / 132, 1.0 / 182, 1.0 / 240};
+    for (int n = 7; n >= 0; n--) {
+        s = 1 - s * (rr * of_sine[n]);
+        c = 1 - c * (rr * of_cosine[n]);
     }
     s *= r;
     switch ((long)k & 3) {

@@ -26,7 +26,7 @@ static const double SLOPE_COSTS = 100, CENTER_COSTS = 1;
 enum { CENTERS = 256, ROWS = 1 + BODY_FEATURES + CENTERS, ROWS_MAX = 4096 };
 
 struct lesson { // a moment: what is told, and what had to be added to the rule
-    float features[BODY_FEATURES];
+    int16_t features[BODY_PRIOR_WIDTH];
     double numbers[BODY_GUESS_NUMBERS];
     double weight;
 };
@@ -124,23 +124,18 @@ static bool learn(const char *path, struct lessons *l)
 // Moments far from each other: each next one is the one farthest from those taken.
 static uint32_t pick_centers(const struct lessons *l, int16_t *out)
 {
-    static float far2[ROWS_MAX];
+    static int32_t far2[ROWS_MAX];
     size_t next = 0;
     uint32_t count = 0;
     for (size_t i = 0; i < l->count; i++)
-        far2[i] = HUGE_VALF;
+        far2[i] = INT32_MAX;
     for (; count < CENTERS && count < l->count; count++) {
-        const float *center = l->items[next].features;
-        for (int k = 0; k < BODY_FEATURES; k++)
-            out[(size_t)count * BODY_FEATURES + (size_t)k] =
-                (int16_t)lrintf(center[k] / BODY_PRIOR_UNIT);
+        const int16_t *center = l->items[next].features;
+        memcpy(out + (size_t)count * BODY_PRIOR_WIDTH, center, sizeof l->items[next].features);
         size_t farthest = 0;
         for (size_t i = 0; i < l->count; i++) {
-            float sum = 0;
-            for (int k = 0; k < BODY_FEATURES; k++)
-                sum +=
-                    (l->items[i].features[k] - center[k]) * (l->items[i].features[k] - center[k]);
-            far2[i] = fminf(far2[i], sum);
+            int32_t d = body_prior_distance2(l->items[i].features, center);
+            if (d < far2[i]) far2[i] = d;
             if (far2[i] > far2[farthest]) farthest = i;
         }
         next = farthest;
@@ -187,8 +182,7 @@ static void solve(const double *m, size_t n, double *b, size_t columns)
 }
 
 // Ridge regression of the lessons on the basis.
-static bool fit(const struct lessons *l, uint32_t centers, const int16_t *center, int16_t *weights,
-                float *units)
+static bool fit(const struct lessons *l, uint32_t centers, const int16_t *center, float *weights)
 {
     size_t n = 1 + BODY_FEATURES + centers;
     double *m = calloc(n * n, sizeof *m), *b = calloc(n * BODY_GUESS_NUMBERS, sizeof *b);
@@ -209,15 +203,8 @@ static bool fit(const struct lessons *l, uint32_t centers, const int16_t *center
         m[r * n + r] += r == 0 ? 1 : r <= BODY_FEATURES ? SLOPE_COSTS : CENTER_COSTS;
     ok = ok && factor(m, n);
     if (ok) solve(m, n, b, BODY_GUESS_NUMBERS);
-    for (size_t k = 0; ok && k < BODY_GUESS_NUMBERS; k++) {
-        double most = 1e-9;
-        for (size_t r = 0; r < n; r++)
-            most = fmax(most, fabs(b[r * BODY_GUESS_NUMBERS + k]));
-        units[k] = (float)(most / 32767);
-        for (size_t r = 0; r < n; r++)
-            weights[r * BODY_GUESS_NUMBERS + k] =
-                (int16_t)lrint(b[r * BODY_GUESS_NUMBERS + k] / most * 32767);
-    }
+    for (size_t i = 0; ok && i < n * BODY_GUESS_NUMBERS; i++)
+        weights[i] = (float)b[i];
     free(m);
     free(b);
     free(basis);
@@ -228,10 +215,9 @@ struct body_prior *body_teach(const char *folder, size_t without)
 {
     struct lessons l = {.items = malloc(ROWS_MAX * sizeof *l.items)};
     struct body_prior *p = malloc(sizeof *p);
-    int16_t *centers = malloc(CENTERS * BODY_FEATURES * sizeof *centers);
-    int16_t *weights = malloc(ROWS * BODY_GUESS_NUMBERS * sizeof *weights);
-    float *units = malloc(BODY_GUESS_NUMBERS * sizeof *units);
-    bool ok = l.items && p && centers && weights && units;
+    int16_t *centers = malloc(CENTERS * BODY_PRIOR_WIDTH * sizeof *centers);
+    float *weights = malloc(ROWS * BODY_GUESS_NUMBERS * sizeof *weights);
+    bool ok = l.items && p && centers && weights;
     for (size_t i = 0; ok && i < TEACHERS; i++) {
         char path[4096];
         size_t first = l.count;
@@ -243,15 +229,14 @@ struct body_prior *body_teach(const char *folder, size_t without)
             l.items[k].weight = sqrt(200.0 / (double)(l.count - first));
     }
     uint32_t count = ok ? pick_centers(&l, centers) : 0;
-    ok = ok && fit(&l, count, centers, weights, units);
+    ok = ok && fit(&l, count, centers, weights);
     free(l.items);
     if (ok) {
-        *p = (struct body_prior){count, centers, weights, units};
+        *p = (struct body_prior){count, centers, weights};
         return p;
     }
     free(centers);
     free(weights);
-    free(units);
     free(p);
     return NULL;
 }
@@ -261,7 +246,6 @@ void body_teach_free(struct body_prior *p)
     if (!p) return;
     free((void *)(uintptr_t)p->centers);
     free((void *)(uintptr_t)p->weights);
-    free((void *)(uintptr_t)p->units);
     free(p);
 }
 

@@ -23,11 +23,21 @@ static const char mit[] =
     "// OTHERWISE, ARISING FROM, OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER\n"
     "// DEALINGS IN THE SOFTWARE.\n";
 
-static void print_numbers(const char *name, const int16_t *values, size_t count)
+static void print_centers(const struct body_prior *p)
 {
-    printf("static const int16_t %s[%zu] = {", name, count);
+    size_t count = (size_t)p->center_count * BODY_PRIOR_WIDTH;
+    printf("static const int16_t centers[%zu] = {", count);
     for (size_t i = 0; i < count; i++)
-        printf("%s%d,", i % 24 == 0 ? "\n" : "", values[i]);
+        printf("%s%d,", i % BODY_PRIOR_WIDTH == 0 ? "\n" : "", p->centers[i]);
+    printf("\n};\n");
+}
+
+static void print_weights(const struct body_prior *p)
+{
+    size_t count = (1 + BODY_FEATURES + (size_t)p->center_count) * BODY_GUESS_NUMBERS;
+    printf("static const float weights[%zu] = {", count);
+    for (size_t i = 0; i < count; i++)
+        printf("%s%.6ef,", i % 10 == 0 ? "\n" : "", (double)p->weights[i]);
     printf("\n};\n");
 }
 
@@ -38,7 +48,6 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: make_body_prior MOCAP_FOLDER, which holds cmu/ and fair/\n");
         return argc == 2 ? 1 : 2;
     }
-    size_t rows = 1 + BODY_FEATURES + p->center_count;
     printf("// Made by tests/support/make_body_prior.c; not to be edited.\n//\n"
            "// Learned from recorded motion whose licences allow it:\n");
     for (size_t i = 0; i < body_teacher_count; i++)
@@ -49,14 +58,11 @@ int main(int argc, char **argv)
            "// fair/: from AnimatedDrawings, under the MIT licence:\n//\n");
     printf("%s", mit);
     printf("#include \"server/character/pose/body_prior.h\"\n\n// clang-format off\n");
-    print_numbers("centers", p->centers, (size_t)p->center_count * BODY_FEATURES);
-    print_numbers("weights", p->weights, rows * BODY_GUESS_NUMBERS);
-    printf("static const float units[%d] = {", BODY_GUESS_NUMBERS);
-    for (int i = 0; i < BODY_GUESS_NUMBERS; i++)
-        printf("%s%af,", i % 6 == 0 ? "\n" : "", (double)p->units[i]);
-    printf("\n};\n// clang-format on\n\n"
+    print_centers(p);
+    print_weights(p);
+    printf("// clang-format on\n\n"
            "const struct body_prior *body_prior_standard(void)\n{\n"
-           "    static const struct body_prior prior = {%u, centers, weights, units};\n"
+           "    static const struct body_prior prior = {%u, centers, weights};\n"
            "    return &prior;\n}\n",
            p->center_count);
     body_teach_free(p);

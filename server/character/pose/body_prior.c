@@ -16,40 +16,43 @@ static const struct {
     {1, 0.08f},              // the height against what it was
     {1, 0.30f},  {1, 0.30f}, // turning
 };
-static const float BOUND = 4;  // of a scaled feature
-static const float REACH = 36; // squared distance at which a center counts a quarter
+static const float BOUND = 4;   // of a scaled feature
+static const float REACH = 36;  // squared distance at which a center counts a quarter
+static const float STEPS = 500; // to one
 
-void body_prior_scale(const double features[BODY_FEATURES], float out[BODY_FEATURES])
+void body_prior_scale(const double features[BODY_FEATURES], int16_t out[BODY_PRIOR_WIDTH])
 {
     uint32_t at = 0;
     for (uint32_t i = 0; i < sizeof scales / sizeof scales[0]; i++)
         for (uint32_t k = 0; k < scales[i].count; k++, at++) {
             float v = (float)features[at] / scales[i].divisor;
-            out[at] = v < -BOUND ? -BOUND : v > BOUND ? BOUND : v;
+            v = v < -BOUND ? -BOUND : v > BOUND ? BOUND : v;
+            out[at] = (int16_t)(STEPS * v + (v < 0 ? -0.5f : 0.5f));
         }
+    while (at < BODY_PRIOR_WIDTH)
+        out[at++] = 0;
+}
+
+// At most 46 * 4000^2 < 2^30.
+int32_t body_prior_distance2(const int16_t a[BODY_PRIOR_WIDTH], const int16_t b[BODY_PRIOR_WIDTH])
+{
+    int32_t sum = 0;
+    for (uint32_t i = 0; i < BODY_PRIOR_WIDTH; i++) {
+        int16_t d = (int16_t)(a[i] - b[i]);
+        sum += (int32_t)d * (int32_t)d;
+    }
+    return sum;
 }
 
 void body_prior_basis(const int16_t *centers, uint32_t center_count,
-                      const float features[BODY_FEATURES], float *out)
+                      const int16_t features[BODY_PRIOR_WIDTH], float *out)
 {
     *out++ = 1;
     for (uint32_t i = 0; i < BODY_FEATURES; i++)
-        *out++ = features[i];
+        *out++ = (float)features[i] / STEPS;
     for (uint32_t c = 0; c < center_count; c++) {
-        const int16_t *center = centers + (size_t)c * BODY_FEATURES;
-        float sum[8] = {0}, far2 = 0;
-        uint32_t i = 0;
-        for (; i + 8 <= BODY_FEATURES; i += 8)
-            for (uint32_t k = 0; k < 8; k++) {
-                float d = features[i + k] - BODY_PRIOR_UNIT * (float)center[i + k];
-                sum[k] += d * d;
-            }
-        for (; i < BODY_FEATURES; i++) {
-            float d = features[i] - BODY_PRIOR_UNIT * (float)center[i];
-            sum[i % 8] += d * d;
-        }
-        for (uint32_t k = 0; k < 8; k++)
-            far2 += sum[k];
+        const int16_t *center = centers + (size_t)c * BODY_PRIOR_WIDTH;
+        float far2 = (float)body_prior_distance2(features, center) / (STEPS * STEPS);
         float near = REACH / (REACH + far2);
         out[c] = near * near;
     }
@@ -58,14 +61,14 @@ void body_prior_basis(const int16_t *centers, uint32_t center_count,
 void body_prior_add(const struct body_prior *p, const double features[BODY_FEATURES],
                     double numbers[BODY_GUESS_NUMBERS])
 {
-    float scaled[BODY_FEATURES], basis[1 + BODY_FEATURES + BODY_PRIOR_CENTERS_MAX];
-    float sum[BODY_GUESS_NUMBERS] = {0};
+    int16_t scaled[BODY_PRIOR_WIDTH];
+    float basis[1 + BODY_FEATURES + BODY_PRIOR_CENTERS_MAX], sum[BODY_GUESS_NUMBERS] = {0};
     uint32_t rows = 1 + BODY_FEATURES + p->center_count;
     body_prior_scale(features, scaled);
     body_prior_basis(p->centers, p->center_count, scaled, basis);
     for (uint32_t r = 0; r < rows; r++)
         for (uint32_t k = 0; k < BODY_GUESS_NUMBERS; k++)
-            sum[k] += basis[r] * (float)p->weights[(size_t)r * BODY_GUESS_NUMBERS + k];
+            sum[k] += basis[r] * p->weights[(size_t)r * BODY_GUESS_NUMBERS + k];
     for (uint32_t k = 0; k < BODY_GUESS_NUMBERS; k++)
-        numbers[k] += (double)(p->units[k] * sum[k]);
+        numbers[k] += (double)sum[k];
 }

@@ -135,6 +135,20 @@ static double share_of(double angle, double low, double high)
     return limit > 1e-9 ? fabs(angle) / limit : fabs(angle) * 1e9;
 }
 
+// Without angles, which cost most: a chord's angle is at most pi times the sine of its half.
+static bool is_well_within(const struct joint_limit *l, const double swing[4],
+                           const double twist[4])
+{
+    static const double pi = 3.14159265358979323846;
+    double t = pi * twist[l->axis], sum = 0;
+    if (t < l->twist_low || t > l->twist_high) return false;
+    for (uint32_t i = 0; i < 2; i++) {
+        double a = share_of(pi * swing[(l->axis + 1 + i) % 3], l->low[i], l->high[i]);
+        sum += (a * a) * (a * a);
+    }
+    return sum <= 1;
+}
+
 double joint_limit_hold(const struct joint_limit *l, double turn[4])
 {
     static const double slack = 1e-9;
@@ -143,6 +157,7 @@ double joint_limit_hold(const struct joint_limit *l, double turn[4])
     memcpy(before, turn, sizeof before);
     rotation_from(l->center, turn, from_center);
     split(l->axis, from_center, swing, twist);
+    if (is_well_within(l, swing, twist)) return 0;
     double angle = angle_of(twist[l->axis], twist[3]), kept = held_twist(l, angle);
     uint32_t u = (l->axis + 1) % 3, v = (l->axis + 2) % 3;
     double across = sqrt(swing[u] * swing[u] + swing[v] * swing[v]);
