@@ -26,3 +26,18 @@ MUST_CHECK enum err edit_measure(struct editing *e, const struct edit *step, con
 // The surface that a step asks for, given the one that stands.
 MUST_CHECK enum err edit_wanted(struct editing *e, const struct edit *step, const double *before,
                                 double *after);
+
+// Examples by their place in the model, drivers by name; NULL: there is none.
+struct example_plan *edit_example_at(struct editing *e, int32_t index, struct driver_plan **d);
+struct driver_plan *edit_driver(struct editing *e, const char *name);
+// The driver has to be solved anew; one that mirrored another stands on its own from now on.
+void edit_touch(struct editing *e, struct driver_plan *d);
+// The steps (edit_example.c).
+MUST_CHECK enum err edit_example_sculpt(struct editing *e, struct edit *step,
+                                        struct example_plan *x);
+MUST_CHECK enum err edit_example_pose(struct editing *e, const struct edit *step,
+                                      struct example_plan *x);
+MUST_CHECK enum err edit_example_new(struct editing *e, const struct edit *step);
+MUST_CHECK enum err edit_example_mirror(struct editing *e, const struct edit *step,
+                                        struct driver_plan *d, struct example_plan *x);
+MUST_CHECK enum err edit_example_take(struct editing *e, const struct edit *step);
