@@ -112,6 +112,11 @@ enum err checkout_save(const struct checkout *c, struct fault *fault)
     return e;
 }
 
+bool checkout_is_root(const char *item)
+{
+    return strncmp(item, "roots/", 6) == 0;
+}
+
 void checkout_name(const char *model, const char *item, char *out, size_t out_bytes)
 {
     int n = snprintf(out, out_bytes, "%s-%s", model, item);

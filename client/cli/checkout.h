@@ -13,7 +13,7 @@ enum { CHECKOUT_NAME_BYTES = 272, CHECKOUT_PATH_BYTES = 2048 };
 struct checkout {
     char folder[1024];
     char model[CHECKOUT_NAME_BYTES];
-    char item[CHECKOUT_NAME_BYTES]; // DRIVER:EXAMPLE, or "base"
+    char item[CHECKOUT_NAME_BYTES]; // DRIVER:EXAMPLE, "base", or "roots/NAME"
     char grant[64], fence[24], expires[40];
     char etag[96];                   // of the state that stands on the server
     char format[8], surface[64];     // "glb"; the file's name in the folder
@@ -30,6 +30,8 @@ bool checkout_is_at(const char *folder);
 // "FOLDER/name"; ERR_LIMIT when that is too long.
 MUST_CHECK enum err checkout_file(const struct checkout *c, const char *name,
                                   char out[CHECKOUT_PATH_BYTES], struct fault *fault);
+// What is edited: a surface of positions, or a root's weights (one float32 a vertex).
+bool checkout_is_root(const char *item);
 // A name for the folder of an item: "mira-elbow_l-bend_95".
 void checkout_name(const char *model, const char *item, char *out, size_t out_bytes);
 // FNV-1a of a file's bytes, as 16 hex digits: has it changed?

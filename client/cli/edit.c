@@ -44,16 +44,22 @@ enum err edit_target(struct edit *e, const char *model, const char *item, const 
                      char target[ENDPOINT_TARGET_BYTES])
 {
     char number[32];
-    bool base = strcmp(item, "base") == 0;
-    if (strpbrk(item, "/\\")) {
+    const char *folder = "/examples/";
+    if (checkout_is_root(item)) {
+        folder = "/roots/";
+        item += strlen("roots/");
+    } else if (strpbrk(item, "/\\")) {
         enum err err = number_of(e, model, item, number);
         if (err) return err;
         item = number;
     }
+    if (strcmp(item, "base") == 0 && strcmp(folder, "/roots/") != 0) {
+        folder = "/base";
+        item = NULL;
+    }
     target[0] = '\0';
     bool fits = endpoint_path(target, "/v1/models/", model) &&
-                endpoint_path(target, base ? "/base" : "/examples/", base ? NULL : item) &&
-                endpoint_path(target, tail, NULL);
+                endpoint_path(target, folder, item) && endpoint_path(target, tail, NULL);
     return fits ? ERR_OK : fault_set(e->fault, ERR_LIMIT, "the name is too long");
 }
 
@@ -86,7 +92,8 @@ enum err edit_take_reply(struct edit *e, struct checkout *c, const cJSON *json)
 {
     take(c->grant, sizeof c->grant, json, "grant");
     take(c->expires, sizeof c->expires, json, "expires");
-    take(c->item, sizeof c->item, json, "item");
+    bool root = strcmp(edit_text(json, "kind"), "root") == 0;
+    (void)snprintf(c->item, sizeof c->item, "%s%s", root ? "roots/" : "", edit_text(json, "item"));
     (void)snprintf(c->fence, sizeof c->fence, "%.0f", edit_number(json, "fence"));
     c->base_version = (uint32_t)edit_number(json, "base_version");
     if (c->grant[0] && c->item[0]) return ERR_OK;

@@ -28,7 +28,7 @@ enum err edit_submit(struct edit *e);
 enum err edit_publish(struct edit *e);
 enum err edit_restore(struct edit *e);
 
-// /v1/models/MODEL/base… or …/examples/ITEM…, with `tail` as it is.
+// /v1/models/MODEL/base…, …/examples/ITEM… or …/roots/NAME…, with `tail` as it is.
 MUST_CHECK enum err edit_target(struct edit *e, const char *model, const char *item,
                                 const char *tail, char target[ENDPOINT_TARGET_BYTES]);
 // A GET of /v1/models[/MODEL][tail], answered in JSON.

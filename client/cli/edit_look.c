@@ -57,14 +57,28 @@ static void print_examples(const cJSON *json)
         print_holder(x);
     }
     (void)printf("%-36s\n", "base  (the surface itself)");
+    for (const cJSON *r = list_of(json, "roots"); r; r = r->next) {
+        (void)snprintf(label, sizeof label, "roots/%s", edit_text(r, "name"));
+        (void)printf("%-36s %9.0f  a root's weights", label, edit_number(r, "moved"));
+        print_holder(r);
+    }
 }
 
 enum err edit_list(struct edit *e)
 {
     const char *model = e->operand_count ? e->operands[0] : NULL;
     cJSON *json = NULL;
+    cJSON *roots = NULL;
     enum err err = edit_get(e, model, model ? "/examples" : "", &json, NULL);
-    if (err) return err;
+    if (err == ERR_OK && model) err = edit_get(e, model, "/roots", &roots, NULL);
+    if (roots)
+        (void)cJSON_AddItemToObject(json, "roots",
+                                    cJSON_DetachItemFromObjectCaseSensitive(roots, "roots"));
+    cJSON_Delete(roots);
+    if (err != ERR_OK) {
+        cJSON_Delete(json);
+        return err;
+    }
     if (edit_print_json(e, json)) return ERR_OK;
     if (model)
         print_examples(json);
@@ -113,19 +127,21 @@ static enum err read_surface(struct edit *e, const struct checkout *c, const cha
     if (err == ERR_OK) err = file_read(path, EDIT_FILE_BYTES_MAX, &bytes, &size, e->fault);
     if (err) return err;
     if (hash) checkout_hash(bytes, size, hash);
-    err = surface_read(surface_kind_of(path), bytes, size, out, vertices, e->fault);
+    enum surface_kind kind = checkout_is_root(c->item) ? SURFACE_SHARES : surface_kind_of(path);
+    err = surface_read(kind, bytes, size, out, vertices, e->fault);
     free(bytes);
     return err;
 }
 
-static struct difference compare(const float *a, const float *b, size_t vertices)
+// `width` floats a vertex: a position, or a share.
+static struct difference compare(const float *a, const float *b, size_t vertices, size_t width)
 {
     struct difference d = {.vertices = vertices};
     double sum = 0;
     for (size_t v = 0; v < vertices; v++) {
         double square = 0;
-        for (size_t k = 0; k < 3; k++) {
-            double by = (double)a[v * 3 + k] - (double)b[v * 3 + k];
+        for (size_t k = 0; k < width; k++) {
+            double by = (double)a[v * width + k] - (double)b[v * width + k];
             square += by * by;
         }
         if (!(square > 0)) continue;
@@ -152,7 +168,7 @@ static enum err measure(struct edit *e, const struct checkout *c, struct differe
                         "%.60s has %zu vertices, the model %zu: number and order must stay",
                         c->surface, now_count, then_count);
     if (err == ERR_OK) {
-        *out = compare(now, then, now_count);
+        *out = compare(now, then, now_count, checkout_is_root(c->item) ? 1 : 3);
         *changed = strcmp(hash, c->taken) != 0;
     }
     free(now);

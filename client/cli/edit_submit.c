@@ -38,9 +38,9 @@ static void print_draft(const cJSON *draft, const struct checkout *c)
     const cJSON *report = cJSON_GetObjectItemCaseSensitive(draft, "report");
     const cJSON *drivers = cJSON_GetObjectItemCaseSensitive(report, "drivers");
     const cJSON *notes = cJSON_GetObjectItemCaseSensitive(report, "notes");
-    (void)printf("draft of %s on version %.0f: %.0f vertices sculpted, this edit moved them by at "
-                 "most %.5g\n",
-                 c->item, edit_number(draft, "base_version"), edit_number(draft, "moved"),
+    (void)printf("draft of %s on version %.0f: %.0f %s, by at most %.5g in this edit\n", c->item,
+                 edit_number(draft, "base_version"), edit_number(draft, "moved"),
+                 checkout_is_root(c->item) ? "shares changed" : "vertices sculpted, moved",
                  edit_number(draft, "largest_move"));
     (void)printf("solved in %.1f ms:\n", edit_number(report, "bake_ms"));
     for (const cJSON *d = drivers ? drivers->child : NULL; d; d = d->next)
@@ -95,7 +95,8 @@ static enum err send_surface(struct edit *e, struct checkout *c, uint8_t *bytes,
     static const char *const formats[] = {"", "f32", "obj", "glb"};
     char target[ENDPOINT_TARGET_BYTES], tail[64], body[128], id[64];
     bool base = strcmp(c->item, "base") == 0;
-    (void)snprintf(tail, sizeof tail, "/surface?force=%d%s%.8s", e->force,
+    (void)snprintf(tail, sizeof tail, "/%s?force=%d%s%.8s",
+                   checkout_is_root(c->item) ? "weights" : "surface", e->force,
                    base && e->keep ? "&keep=" : "", base && e->keep ? e->keep : "");
     enum err err = edit_target(e, c->model, c->item, tail, target);
     struct endpoint_ask ask = {
@@ -136,9 +137,10 @@ static enum err submit_surface(struct edit *e, struct checkout *c, const char *p
     // With another change asked for, a surface that is as it was taken need not be sent.
     *sent = strcmp(hash, c->taken) != 0 || !(e->pose || e->mirror || e->remove);
     if (*sent) err = send_surface(e, c, bytes, size, kind, draft);
-    if (*sent && err == ERR_OK) memcpy(c->taken, hash, sizeof hash);
     free(bytes);
-    return err;
+    if (err || !*sent) return err;
+    memcpy(c->taken, hash, sizeof hash);
+    return checkout_save(c, e->fault);
 }
 
 static enum err submit_pose(struct edit *e, struct checkout *c, cJSON **draft)
@@ -211,10 +213,10 @@ enum err edit_submit(struct edit *e)
     char own[CHECKOUT_PATH_BYTES];
     cJSON *draft = NULL;
     enum err err = checkout_load(e->operands[0], &c, e->fault);
-    if (err == ERR_OK && strcmp(c.item, "base") == 0 && (e->pose || e->mirror || e->remove))
+    bool example = err == ERR_OK && strcmp(c.item, "base") != 0 && !checkout_is_root(c.item);
+    if (err == ERR_OK && !example && (e->pose || e->mirror || e->remove))
         err = fault_set(e->fault, ERR_USAGE,
-                        "the base surface has no pose, no mirror image, and "
-                        "stays");
+                        "only an example has a pose and a mirror image, and can be removed");
     if (err == ERR_OK) err = checkout_file(&c, c.surface, own, e->fault);
     if (err == ERR_OK) err = edit_renew(e, &c, false);
     const char *path = e->operand_count > 1 ? e->operands[1] : own;

@@ -19,7 +19,8 @@ static enum err fetch_surface(struct edit *e, const struct checkout *c, const ch
 {
     char target[ENDPOINT_TARGET_BYTES], path[CHECKOUT_PATH_BYTES], tail[32];
     struct fetch reply = {0};
-    (void)snprintf(tail, sizeof tail, "/surface?format=%s", format);
+    (void)snprintf(tail, sizeof tail, "/%s?format=%s",
+                   checkout_is_root(c->item) ? "weights" : "surface", format);
     enum err err = edit_target(e, c->model, c->item, tail, target);
     const struct endpoint_ask ask = {.method = "GET",
                                      .target = target,
@@ -54,7 +55,8 @@ enum err edit_fetch(struct edit *e, struct checkout *c)
     enum err err = ERR_OK;
     if (!e->keep_file) err = fetch_surface(e, c, c->format, c->surface, c->taken);
     if (err == ERR_OK) err = fetch_surface(e, c, "f32", "original.f32", NULL);
-    if (err == ERR_OK && strcmp(c->item, "base") != 0) err = fetch_pose(e, c);
+    bool posed = strcmp(c->item, "base") != 0 && !checkout_is_root(c->item);
+    if (err == ERR_OK && posed) err = fetch_pose(e, c);
     return err == ERR_OK ? checkout_save(c, e->fault) : err;
 }
 
@@ -158,13 +160,16 @@ static enum err take_new(struct edit *e, struct checkout *c, const char *label, 
     return err ? err : edit_take_reply(e, c, *json);
 }
 
-static enum err choose_format(struct edit *e, struct checkout *c)
+static enum err choose_format(struct edit *e, struct checkout *c, const char *item)
 {
     char name[16];
-    const char *format = e->format ? e->format : "glb";
+    bool root = checkout_is_root(item);
+    const char *format = e->format ? e->format : root ? "f32" : "glb";
     (void)snprintf(name, sizeof name, "x.%.8s", format);
     if (surface_kind_of(name) == SURFACE_NONE || strlen(format) != 3)
         return fault_set(e->fault, ERR_USAGE, "--format is glb, obj or f32");
+    if (root && strcmp(format, "f32") != 0)
+        return fault_set(e->fault, ERR_USAGE, "a root's weights are f32: one float32 a vertex");
     (void)snprintf(c->format, sizeof c->format, "%.7s", format);
     (void)snprintf(c->surface, sizeof c->surface, "surface.%.7s", format);
     return ERR_OK;
@@ -182,7 +187,7 @@ enum err edit_checkout(struct edit *e)
         (void)snprintf(c.folder, sizeof c.folder, "%.1000s", e->out);
     else
         checkout_name(c.model, item, c.folder, sizeof c.folder);
-    enum err err = choose_format(e, &c);
+    enum err err = choose_format(e, &c, item);
     if (err == ERR_OK) err = open_folder(e, &c, item);
     if (err == ERR_OK)
         err = e->is_new ? take_new(e, &c, item, &json) : edit_take_grant(e, &c, item, &json);
@@ -197,9 +202,12 @@ enum err edit_checkout(struct edit *e)
     if (edit_print_json(e, json)) return ERR_OK;
     (void)printf("%s of %s, version %u, is yours until %s\n", c.item, c.model, c.base_version,
                  c.expires);
-    (void)printf("edit %s/%s (keep the vertices' number and order), then\n"
+    (void)printf("edit %s/%s (%s), then\n"
                  "  sinew edit URL submit %s\n",
-                 c.folder, c.surface, c.folder);
+                 c.folder, c.surface,
+                 checkout_is_root(c.item) ? "one float32 a vertex, 0 to 1"
+                                          : "keep the vertices' number and order",
+                 c.folder);
     cJSON_Delete(json);
     return ERR_OK;
 }

@@ -18,17 +18,18 @@ enum surface_kind surface_kind_of(const char *path)
     return SURFACE_NONE;
 }
 
-static enum err read_f32(const uint8_t *bytes, size_t size_bytes, float **out, size_t *vertices,
-                         struct fault *fault)
+static enum err read_f32(const uint8_t *bytes, size_t size_bytes, size_t width, float **out,
+                         size_t *vertices, struct fault *fault)
 {
-    if (size_bytes == 0 || size_bytes % 12 != 0)
+    if (size_bytes == 0 || size_bytes % (4 * width) != 0)
         return fault_set(fault, ERR_MALFORMED,
-                         "a .f32 file holds x, y, z as float32: its size is no multiple of 12");
+                         "the file holds %zu float32 a vertex: its size is no multiple of %zu",
+                         width, 4 * width);
     struct wire_reader r = wire_read(bytes, size_bytes);
     *out = malloc(size_bytes);
     if (!*out) return fault_set(fault, ERR_MEMORY, "no memory for the surface");
     wire_floats(&r, *out, size_bytes / 4);
-    *vertices = size_bytes / 12;
+    *vertices = size_bytes / (4 * width);
     return ERR_OK;
 }
 
@@ -160,7 +161,9 @@ enum err surface_read(enum surface_kind kind, const uint8_t *bytes, size_t size_
     *vertices = 0;
     switch (kind) {
     case SURFACE_F32:
-        return read_f32(bytes, size_bytes, out, vertices, fault);
+        return read_f32(bytes, size_bytes, 3, out, vertices, fault);
+    case SURFACE_SHARES:
+        return read_f32(bytes, size_bytes, 1, out, vertices, fault);
     case SURFACE_OBJ:
         return read_obj((const char *)bytes, out, vertices, fault);
     case SURFACE_GLB:

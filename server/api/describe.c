@@ -167,30 +167,46 @@ cJSON *describe_held(const struct store_grant *g)
     return o;
 }
 
-cJSON *describe_item(const struct library_model *m, const struct edition *e, int32_t example,
+static void add_root(cJSON *o, const struct model *m, uint32_t root)
+{
+    size_t vertices = model_vertex_count(m), moved = 0;
+    for (size_t v = 0; v < vertices; v++)
+        moved += m->root_weights[root * vertices + v] > 0;
+    add_text(o, "name", model_text(m, m->roots[root].name));
+    add_number(o, "index", root);
+    add_number(o, "moved", (double)moved);
+}
+
+static void add_example(cJSON *o, const struct edition *e, int32_t example)
+{
+    const struct model *m = e->model;
+    const struct model_example *row = &m->examples[example];
+    add_text(o, "name", model_text(m, row->name));
+    add_text(o, "driver", model_text(m, m->drivers[row->driver].name));
+    add_number(o, "index", example);
+    add_number(o, "moved", e->moved[example]);
+    add_number(o, "center", row->center);
+    add_number(o, "residual", (double)row->residual);
+    add_number(o, "inverse_gain", (double)row->gain);
+    add_pose(o, e, m->example_poses + (size_t)example * m->nodes_count);
+}
+
+cJSON *describe_item(const struct library_model *m, const struct edition *e, int32_t place,
                      const struct library_grant *g, int64_t now_ms)
 {
     const struct model *x = e->model;
     cJSON *o = cJSON_CreateObject();
     add_text(o, "model", m->name);
     add_number(o, "version", library_newest(m) ? library_newest(m)->number : 0);
-    add_text(o, "kind", example == EDIT_BASE ? "base" : "example");
+    add_text(o, "kind", place == EDIT_BASE ? "base" : edit_is_root(place) ? "root" : "example");
     add_number(o, "vertices", (double)model_vertex_count(x));
-    if (example == EDIT_BASE) {
+    add_tag(o, "etag", edition_tag(e, place));
+    if (place == EDIT_BASE)
         add_text(o, "name", "base");
-        add_tag(o, "etag", e->base_tag);
-    } else {
-        const struct model_example *row = &x->examples[example];
-        add_text(o, "name", model_text(x, row->name));
-        add_text(o, "driver", model_text(x, x->drivers[row->driver].name));
-        add_number(o, "index", example);
-        add_tag(o, "etag", e->tags[example]);
-        add_number(o, "moved", e->moved[example]);
-        add_number(o, "center", row->center);
-        add_number(o, "residual", (double)row->residual);
-        add_number(o, "inverse_gain", (double)row->gain);
-        add_pose(o, e, x->example_poses + (size_t)example * x->nodes_count);
-    }
+    else if (edit_is_root(place))
+        add_root(o, x, edit_root_of(place));
+    else
+        add_example(o, e, place);
     if (g && g->row.expires_ms > now_ms)
         (void)cJSON_AddItemToObject(o, "held_by", describe_held(&g->row));
     return o;

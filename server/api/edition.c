@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/check.h"
+#include "server/bake/edit.h"
 
 struct edition_own {
     struct edition shown;
@@ -41,7 +42,6 @@ static void tag_topology(struct edition *e)
     add(&sha, m->vertex_lanes, m->vertex_lanes_count * sizeof *m->vertex_lanes);
     add(&sha, m->parts, m->parts_count * sizeof *m->parts);
     add(&sha, m->indices, m->indices_count * sizeof *m->indices);
-    add(&sha, m->weights, m->weights_count * sizeof *m->weights);
     finish(&sha, hash, e->topology);
 }
 
@@ -64,6 +64,12 @@ static void tag_all(struct edition *e)
             add(&sha, &m->example_deltas[delta].delta, sizeof(struct vec3));
         }
         finish(&sha, hash, e->tags[i]);
+    }
+    for (size_t r = 0; m->root_weights_count > 0 && r < m->roots_count; r++) {
+        size_t vertices = model_vertex_count(m);
+        start(&sha);
+        add(&sha, m->root_weights + r * vertices, vertices * sizeof *m->root_weights);
+        finish(&sha, hash, e->root_tags[r]);
     }
     tag_topology(e);
 }
@@ -157,5 +163,22 @@ int32_t edition_find(const struct model *m, const char *driver, const char *exam
         if (strcmp(model_text(m, m->examples[i].name), example) == 0 &&
             strcmp(model_text(m, m->drivers[m->examples[i].driver].name), driver) == 0)
             return (int32_t)i;
-    return -1;
+    return EDIT_ABSENT;
+}
+
+int32_t edition_place(const struct model *m, const char *kind, const char *driver, const char *item)
+{
+    if (strcmp(kind, "base") == 0) return EDIT_BASE;
+    if (strcmp(kind, "root") != 0) return edition_find(m, driver, item);
+    for (uint32_t r = 0; r < m->roots_count; r++)
+        if (strcmp(model_text(m, m->roots[r].name), item) == 0) return edit_root(r);
+    return EDIT_ABSENT;
+}
+
+const char *edition_tag(const struct edition *e, int32_t place)
+{
+    static const char absent[EDITION_TAG_BYTES] = "00000000000000000000000000000000";
+    if (place == EDIT_ABSENT) return absent;
+    if (place == EDIT_BASE) return e->base_tag;
+    return edit_is_root(place) ? e->root_tags[edit_root_of(place)] : e->tags[place];
 }

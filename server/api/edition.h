@@ -13,10 +13,11 @@ struct edition {
     const struct model *model;
     struct role *role;
     char base_tag[EDITION_TAG_BYTES];
-    char (*tags)[EDITION_TAG_BYTES];  // [example]
+    char (*tags)[EDITION_TAG_BYTES]; // [example]
+    char root_tags[MODEL_ROOTS_MAX][EDITION_TAG_BYTES];
     uint32_t *moved;                  // [example] vertices with a delta
     bool *name_is_alone;              // [node] it can be named by its name
-    char topology[EDITION_TAG_BYTES]; // what an edit keeps: vertices, parts, triangles, weights
+    char topology[EDITION_TAG_BYTES]; // what an edit keeps: vertices, parts, triangles
 };
 
 struct edition_options {
@@ -31,5 +32,10 @@ MUST_CHECK enum err edition_build(struct model_file *file, const struct edition_
 struct edition *edition_ref(struct edition *e);
 void edition_unref(struct edition *e); // NULL is fine
 
-// The example by driver and name; -1: none.
+// The example by driver and name; EDIT_ABSENT: none.
 int32_t edition_find(const struct model *m, const char *driver, const char *example);
+// An item's place (edit.h) by kind ("example", "base", "root"), driver ("" but for examples) and
+// name; EDIT_ABSENT: it is not in this state.
+int32_t edition_place(const struct model *m, const char *kind, const char *driver,
+                      const char *item);
+const char *edition_tag(const struct edition *e, int32_t place); // of EDIT_ABSENT too

@@ -88,8 +88,8 @@ bool errand_json(struct errand *e);        // the body as an object; empty: {}
 void errand_stale_model(struct errand *e); // 412 with the newest
 const char *errand_text(const struct errand *e, const char *key); // of the JSON; NULL: none
 int64_t errand_now_ms(void);
-// The item of {item}, in driver and item, or the base surface; `example` in the head (-1: only in a
-// draft of the asker's own, whose grant is given then).
-bool errand_item(struct errand *e, int32_t *example);
+// What {item}, {root} or neither names, in kind, driver and item; its place in the head
+// (EDIT_ABSENT: only in a draft of the asker's own).
+bool errand_item(struct errand *e, int32_t *place);
 bool errand_grant(struct errand *e); // Sinew-Grant and Sinew-Fence; marks it busy
 void errand_hold(struct errand *e);

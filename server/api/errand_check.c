@@ -122,7 +122,7 @@ static bool find_in_drafts(struct errand *e, const char *text)
     for (struct library_grant *g = e->api->options.library->grants; g; g = g->next) {
         (void)snprintf(name, sizeof name, "%s:%s", g->row.driver, g->row.item);
         if (g->row.token != e->who.token || strcmp(g->row.model, e->model->name) != 0 ||
-            strcmp(g->row.kind, "example") != 0 ||
+            strcmp(g->row.kind, e->kind) != 0 ||
             (strcmp(name, text) != 0 && strcmp(g->row.item, text) != 0))
             continue;
         memcpy(e->driver, g->row.driver, sizeof e->driver);
@@ -132,23 +132,26 @@ static bool find_in_drafts(struct errand *e, const char *text)
     return false;
 }
 
-bool errand_item(struct errand *e, int32_t *example)
+// {root}: its name, or #N.
+static bool find_root(struct errand *e, const struct model *m, const char *text, int32_t *place)
 {
-    struct http_exchange *x = errand_exchange(e);
-    const char *text = x ? http_exchange_param(x, "item") : NULL;
-    if (!e->model->head) {
-        errand_refuse(e, 409, "not-loaded", "This model is not served",
-                      "It was retired, or its file is missing: restore or replace it.", NULL);
+    char *end = NULL;
+    unsigned long at = text[0] == '#' ? strtoul(text + 1, &end, 10) : m->roots_count;
+    bool numbered = end && end != text + 1 && *end == '\0' && at < m->roots_count;
+    *place = numbered ? edit_root((uint32_t)at) : edition_place(m, "root", "", text);
+    if (m->root_weights_count == 0 || *place == EDIT_ABSENT) {
+        errand_refuse(e, 404, "no-such-item", "There is no such root with a table",
+                      "GET the model's roots to list those there are.", NULL);
         return false;
     }
-    const struct model *m = e->model->head->model;
+    (void)snprintf(e->item, sizeof e->item, "%s",
+                   model_text(m, m->roots[edit_root_of(*place)].name));
+    return true;
+}
+
+static bool find_example(struct errand *e, const struct model *m, const char *text, int32_t *place)
+{
     size_t found = 0, at = 0;
-    *example = EDIT_BASE;
-    (void)snprintf(e->kind, sizeof e->kind, "%s", text ? "example" : "base");
-    if (!text) {
-        (void)snprintf(e->item, sizeof e->item, "base");
-        return true;
-    }
     if (text[0] == '#') {
         char *end = NULL;
         at = strtoul(text + 1, &end, 10);
@@ -166,7 +169,7 @@ bool errand_item(struct errand *e, int32_t *example)
         }
     if (found == 1) {
         take_names(e, m, at);
-        *example = (int32_t)at;
+        *place = (int32_t)at;
         return true;
     }
     if (found > 1) {
@@ -177,6 +180,25 @@ bool errand_item(struct errand *e, int32_t *example)
     errand_refuse(e, 404, "no-such-item", "There is no such example",
                   "GET the model's examples to list those there are.", NULL);
     return false;
+}
+
+bool errand_item(struct errand *e, int32_t *place)
+{
+    struct http_exchange *x = errand_exchange(e);
+    const char *example = x ? http_exchange_param(x, "item") : NULL;
+    const char *root = x ? http_exchange_param(x, "root") : NULL;
+    if (!e->model->head) {
+        errand_refuse(e, 409, "not-loaded", "This model is not served",
+                      "It was retired, or its file is missing: restore or replace it.", NULL);
+        return false;
+    }
+    *place = EDIT_ABSENT;
+    (void)snprintf(e->kind, sizeof e->kind, "%s", example ? "example" : root ? "root" : "base");
+    if (example) return find_example(e, e->model->head->model, example, place);
+    if (root) return find_root(e, e->model->head->model, root, place);
+    (void)snprintf(e->item, sizeof e->item, "base");
+    *place = EDIT_BASE;
+    return true;
 }
 
 void errand_hold(struct errand *e)

@@ -8,6 +8,7 @@ void v1_versions(struct http_exchange *x, void *api);
 void v1_version(struct http_exchange *x, void *api);
 void v1_version_file(struct http_exchange *x, void *api);
 void v1_examples(struct http_exchange *x, void *api);
+void v1_roots(struct http_exchange *x, void *api);
 void v1_item(struct http_exchange *x, void *api);
 void v1_surface(struct http_exchange *x, void *api);
 void v1_grants(struct http_exchange *x, void *api);
@@ -20,6 +21,7 @@ void v1_put_surface(struct http_exchange *x, void *api);
 void v1_patch_surface(struct http_exchange *x, void *api);
 void v1_put_pose(struct http_exchange *x, void *api);
 void v1_mirror(struct http_exchange *x, void *api);
+void v1_remove(struct http_exchange *x, void *api);
 
 void v1_publish(struct http_exchange *x, void *api);
 void v1_restore(struct http_exchange *x, void *api);

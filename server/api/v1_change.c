@@ -152,6 +152,14 @@ void v1_patch_surface(struct http_exchange *x, void *api)
     errand_work(e, v1_draft_build, v1_draft_made);
 }
 
+void v1_remove(struct http_exchange *x, void *api)
+{
+    struct errand *e = errand_begin(x, api);
+    if (!e || !v1_draft_begin(e)) return;
+    e->steps[0].kind = EDIT_REMOVE;
+    errand_work(e, v1_draft_build, v1_draft_made);
+}
+
 static bool need_pose(struct errand *e)
 {
     e->steps[0].pose = cJSON_GetObjectItemCaseSensitive(e->json, "pose");
@@ -228,6 +236,8 @@ static void new_example(struct errand *e)
         return;
     }
     row->base_version = library_newest(e->model)->number;
+    (void)snprintf(row->base_tag, sizeof row->base_tag, "%s",
+                   edition_tag(e->model->head, EDIT_ABSENT));
     e->base = edition_ref(e->model->head);
     e->like = role_ref(e->model->head->role);
     e->numbers.like = e->like;

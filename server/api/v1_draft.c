@@ -53,10 +53,9 @@ enum err v1_draft_build(struct errand *e)
         step->bytes = e->body;
         step->size_bytes = e->body_bytes;
     }
-    // The driver's name and place are those of the state that is edited.
-    if (step->kind != EDIT_NEW && step->example != EDIT_BASE)
-        step->example = edition_find(e->base->model, e->driver, e->item);
-    if (step->kind != EDIT_NEW && step->example == -1 && strcmp(e->kind, "base") != 0)
+    // Its place is that in the state that is edited.
+    step->example = edition_place(e->base->model, e->kind, e->driver, e->item);
+    if (step->kind != EDIT_NEW && step->example == EDIT_ABSENT)
         return fault_set(&e->fault, ERR_NOT_FOUND, "the example is not in this state any more");
     err = edit_apply(e->base->model, e->steps, e->step_count, &e->made, &e->fault);
     if (err == ERR_OK)
@@ -133,16 +132,14 @@ void v1_draft_made(struct errand *e)
     if (!is_new) c->grant = e->grant->row; // with what it stands on now
     const struct store_grant *g = &c->grant;
     struct store_draft *d = &c->draft;
-    int32_t example = strcmp(g->kind, "base") == 0
-                          ? EDIT_BASE
-                          : edition_find(e->edition->model, g->driver, g->item);
+    int32_t place = edition_place(e->edition->model, g->kind, g->driver, g->item);
     time_report(e);
     c->parts = STORE_GRANT | STORE_DRAFT;
     c->body = e->made.bytes;
     c->body_bytes = e->made.size_bytes;
     memcpy(d->grant, g->id, sizeof d->grant);
-    CHECK(example == EDIT_BASE || example >= 0);
-    (void)snprintf(d->tag, sizeof d->tag, "%s", v1_state_tag(e->edition, example));
+    CHECK(place != EDIT_ABSENT || e->steps[0].kind == EDIT_REMOVE);
+    (void)snprintf(d->tag, sizeof d->tag, "%s", edition_tag(e->edition, place));
     const struct store_draft *old = e->grant && e->grant->has_draft ? &e->grant->draft.row : NULL;
     d->base_version = old ? old->base_version : g->base_version;
     d->moved = e->made.moved;
@@ -167,18 +164,14 @@ void v1_draft_made(struct errand *e)
 // From the state that If-Match names: the draft's, else the newest version's.
 bool v1_draft_begin(struct errand *e)
 {
-    int32_t example;
+    int32_t place;
     char now[STORE_HASH_BYTES + 2];
     struct library *l = e->api->options.library;
-    if (!errand_item(e, &example) || !errand_grant(e)) return false;
+    if (!errand_item(e, &place) || !errand_grant(e)) return false;
     const struct library_grant *g = e->grant;
-    const char *tag = g->has_draft ? g->draft.row.tag
-                      : example != -1 || strcmp(e->kind, "base") == 0
-                          ? v1_state_tag(e->model->head, example)
-                          : g->row.base_tag;
+    const char *tag = g->has_draft ? g->draft.row.tag : edition_tag(e->model->head, place);
     (void)snprintf(now, sizeof now, "\"%s\"", tag);
     if (!errand_if_match(e, tag, now, 0)) return false;
-    e->steps[0].example = strcmp(e->kind, "base") == 0 ? EDIT_BASE : 0;
     e->step_count = 1;
     if (!g->has_draft) {
         e->base = edition_ref(e->model->head);

@@ -44,11 +44,6 @@ bool v1_grant_fill(struct errand *e, struct store_grant *g)
     return make_id(g->id);
 }
 
-const char *v1_state_tag(const struct edition *edition, int32_t example)
-{
-    return example == EDIT_BASE ? edition->base_tag : edition->tags[example];
-}
-
 void v1_item_path(const struct errand *e, char *out, size_t out_bytes)
 {
     // What stands in a path segment as it is; the rest is escaped.
@@ -65,8 +60,6 @@ void v1_item_path(const struct errand *e, char *out, size_t out_bytes)
                 at += (size_t)snprintf(out + at, out_bytes - at, "%%%02X", (unsigned char)*c);
         }
     out[at] = '\0';
-    if (strcmp(e->kind, "base") == 0)
-        (void)snprintf(out, out_bytes, "/v1/models/%s/base", e->model->name);
 }
 
 static void apply_grant(struct errand *e)
@@ -104,7 +97,7 @@ void v1_grant_end_old(struct errand *e, struct library_grant *g)
 }
 
 // False: answered and ended.
-static bool may_take(struct errand *e, const struct library_grant *g, int32_t example, bool force)
+static bool may_take(struct errand *e, const struct library_grant *g, int32_t place, bool force)
 {
     bool mine = g && g->row.token == e->who.token;
     bool late = g && g->row.expires_ms <= errand_now_ms();
@@ -116,7 +109,7 @@ static bool may_take(struct errand *e, const struct library_grant *g, int32_t ex
     } else if (g && !mine && (g->busy || (!late && !force))) {
         refuse_held(e, g);
         return false;
-    } else if (!mine && example < 0 && strcmp(e->kind, "base") != 0) {
+    } else if (!mine && place == EDIT_ABSENT) {
         errand_problem(e, 404, "no-such-item", "There is no such example", NULL, NULL);
     } else {
         return true;
@@ -129,11 +122,11 @@ static void edit(struct errand *e)
 {
     struct library *l = e->api->options.library;
     struct store_grant *row = &e->commit.grant;
-    int32_t example;
-    if (!errand_json(e) || !errand_item(e, &example)) return;
+    int32_t place;
+    if (!errand_json(e) || !errand_item(e, &place)) return;
     struct library_grant *g = library_grant_of(l, e->model->name, e->kind, e->driver, e->item);
     bool force = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(e->json, "force"));
-    if (!may_take(e, g, example, force)) return;
+    if (!may_take(e, g, place, force)) return;
     bool renewed = g && g->row.token == e->who.token;
     if (!v1_grant_fill(e, row)) {
         errand_end(e);
@@ -147,7 +140,7 @@ static void edit(struct errand *e)
         if (g) v1_grant_end_old(e, g);
         row->base_version = library_newest(e->model)->number;
         (void)snprintf(row->base_tag, sizeof row->base_tag, "%s",
-                       v1_state_tag(e->model->head, example));
+                       edition_tag(e->model->head, place));
     }
     bool has_draft = renewed && g->has_draft;
     const char *tag = has_draft ? g->draft.row.tag : row->base_tag;
@@ -178,8 +171,8 @@ static void apply_release(struct errand *e)
 void v1_release(struct http_exchange *x, void *api)
 {
     struct errand *e = errand_begin(x, api);
-    int32_t example;
-    if (!e || !errand_item(e, &example) || !errand_grant(e)) return;
+    int32_t place;
+    if (!e || !errand_item(e, &place) || !errand_grant(e)) return;
     e->commit.parts = STORE_GRANT_END;
     e->commit.grant = e->grant->row;
     errand_commit(e, 204, NULL, "grant.end", apply_release);

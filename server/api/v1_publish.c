@@ -15,6 +15,12 @@ static void apply_publish(struct errand *e)
     struct library *l = e->api->options.library;
     struct library_grant *g = e->grant;
     v1_version_push(e);
+    if (e->commit.parts & STORE_GRANT_END) {
+        g->busy = false;
+        e->holds_grant = false;
+        library_grant_end(l, g);
+        return;
+    }
     (void)library_grant_add(l, &e->commit.grant);
     library_draft_end(l, g);
 }
@@ -23,18 +29,20 @@ static void finish_publish(struct errand *e)
 {
     struct store_commit *c = &e->commit;
     const struct store_grant *g = &e->grant->row;
-    const struct model *m = e->edition->model;
-    bool is_base = strcmp(g->kind, "base") == 0;
-    int32_t example = is_base ? EDIT_BASE : edition_find(m, g->driver, g->item);
+    int32_t place = edition_place(e->edition->model, g->kind, g->driver, g->item);
     (void)snprintf(c->version.item, sizeof c->version.item, "%s%s%s", g->driver,
                    g->driver[0] ? ":" : "", g->item);
-    // The grant goes on, from what has just been published.
-    c->parts |= STORE_DRAFT_END | STORE_GRANT;
     memcpy(c->draft.grant, g->id, sizeof c->draft.grant);
     c->grant = *g;
-    c->grant.base_version = c->version.number;
-    (void)snprintf(c->grant.base_tag, sizeof c->grant.base_tag, "%s",
-                   is_base ? e->edition->base_tag : e->edition->tags[example]);
+    // The grant goes on, from what has just been published; with what is gone it ends.
+    if (place == EDIT_ABSENT) {
+        c->parts |= STORE_GRANT_END;
+    } else {
+        c->parts |= STORE_DRAFT_END | STORE_GRANT;
+        c->grant.base_version = c->version.number;
+        (void)snprintf(c->grant.base_tag, sizeof c->grant.base_tag, "%s",
+                       edition_tag(e->edition, place));
+    }
     v1_version_commit(e, e->made.report ? e->made.report : e->grant->draft.row.report, "publish",
                       201, apply_publish);
 }
@@ -68,11 +76,14 @@ static enum err rebase(struct errand *e)
     }
     for (size_t i = 0; i < e->step_count && err == ERR_OK; i++) {
         struct edit *step = &e->steps[i];
+        const char *driver = i ? step->driver : e->driver;
         step->from = draft->model;
-        if (step->example == EDIT_BASE && strcmp(e->kind, "base") == 0) continue;
-        step->from_example = edition_find(draft->model, i ? step->driver : e->driver, e->item);
-        step->example = 0;
-        if (step->from_example < 0) err = ERR_NOT_FOUND;
+        step->from_example = edition_place(draft->model, e->kind, driver, e->item);
+        step->example = edition_place(e->base->model, e->kind, driver, e->item);
+        // An example that the draft alone has is made; one that it has not goes.
+        if (step->from_example == EDIT_ABSENT) step->kind = EDIT_REMOVE;
+        if (step->example == EDIT_ABSENT) step->example = step->from_example;
+        if (step->example == EDIT_ABSENT) err = ERR_NOT_FOUND;
     }
     if (err == ERR_OK)
         err = edit_apply(e->base->model, e->steps, e->step_count, &e->made, &e->fault);
@@ -89,20 +100,16 @@ static bool item_is_untouched(const struct errand *e)
 {
     const struct store_grant *g = &e->grant->row;
     const struct edition *head = e->model->head;
-    if (strcmp(g->kind, "base") == 0) return strcmp(head->base_tag, g->base_tag) == 0;
-    int32_t example = edition_find(head->model, g->driver, g->item);
-    if (example < 0) return g->base_tag[0] == '\0';
-    return strcmp(head->tags[example], g->base_tag) == 0;
+    int32_t place = edition_place(head->model, g->kind, g->driver, g->item);
+    return strcmp(edition_tag(head, place), g->base_tag) == 0;
 }
 
 static void prepare_rebase(struct errand *e)
 {
     const struct store_draft *d = &e->grant->draft.row;
     e->base = edition_ref(e->model->head);
-    e->steps[0] = (struct edit){.kind = EDIT_TAKE,
-                                .example = strcmp(e->kind, "base") == 0 ? EDIT_BASE : 0,
-                                .force = true,
-                                .keep_sculpts = strcmp(d->keep, "sculpts") == 0};
+    e->steps[0] = (struct edit){
+        .kind = EDIT_TAKE, .force = true, .keep_sculpts = strcmp(d->keep, "sculpts") == 0};
     e->step_count = 1;
     if (!d->mirror[0]) return;
     e->steps[1] = (struct edit){.kind = EDIT_TAKE, .force = true, .driver = d->mirror};
@@ -143,8 +150,8 @@ static void publish_now(struct library_waiter *w)
 
 static void publish(struct errand *e)
 {
-    int32_t example;
-    if (!errand_json(e) || !errand_item(e, &example) || !errand_grant(e)) return;
+    int32_t place;
+    if (!errand_json(e) || !errand_item(e, &place) || !errand_grant(e)) return;
     if (!e->grant->has_draft) {
         errand_refuse(e, 409, "no-draft", "There is nothing to publish",
                       "PUT a surface or a pose first.", NULL);

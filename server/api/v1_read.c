@@ -184,8 +184,26 @@ void v1_examples(struct http_exchange *x, void *api)
     errand_end(e);
 }
 
+void v1_roots(struct http_exchange *x, void *api)
+{
+    struct errand *e = errand_begin(x, api);
+    if (!e) return;
+    const struct edition *head = e->model->head;
+    cJSON *root = cJSON_CreateObject(), *list = cJSON_AddArrayToObject(root, "roots");
+    for (uint32_t i = 0;
+         head && head->model->root_weights_count > 0 && i < head->model->roots_count; i++) {
+        const struct library_grant *g =
+            library_grant_of(e->api->options.library, e->model->name, "root", "",
+                             model_text(head->model, head->model->roots[i].name));
+        (void)cJSON_AddItemToArray(list,
+                                   describe_item(e->model, head, edit_root(i), g, errand_now_ms()));
+    }
+    errand_answer(e, 200, root);
+    errand_end(e);
+}
+
 // The asker's own draft when the request names its grant, else what is published.
-static const struct edition *shown(struct errand *e, int32_t *example)
+static const struct edition *shown(struct errand *e, int32_t *place)
 {
     struct http_exchange *x = errand_exchange(e);
     const char *id = x ? http_exchange_header(x, "sinew-grant") : NULL;
@@ -193,43 +211,48 @@ static const struct edition *shown(struct errand *e, int32_t *example)
     bool mine = g && g->row.token == e->who.token && g->has_draft && g->draft.edition &&
                 strcmp(g->row.model, e->model->name) == 0;
     if (!mine) return e->model->head;
-    const struct edition *draft = g->draft.edition;
-    if (*example != EDIT_BASE || e->driver[0])
-        *example = edition_find(draft->model, e->driver, e->item);
-    return draft;
+    *place = edition_place(g->draft.edition->model, e->kind, e->driver, e->item);
+    return g->draft.edition;
 }
 
-static const struct edition *find_shown(struct errand *e, int32_t *example)
+static const struct edition *find_shown(struct errand *e, int32_t *place)
 {
-    if (!errand_item(e, example)) return NULL;
-    const struct edition *edition = shown(e, example);
-    if (strcmp(e->kind, "base") == 0 || *example >= 0) return edition;
+    if (!errand_item(e, place)) return NULL;
+    const struct edition *edition = shown(e, place);
+    if (*place != EDIT_ABSENT) return edition;
     errand_refuse(e, 404, "no-such-item", "There is no such example",
-                  "It is in a draft only: send its Sinew-Grant.", NULL);
+                  "It is in a draft only (send its Sinew-Grant), or this draft removes it.", NULL);
     return NULL;
-}
-
-static const char *tag_of(const struct edition *edition, int32_t example)
-{
-    return example == EDIT_BASE ? edition->base_tag : edition->tags[example];
 }
 
 void v1_item(struct http_exchange *x, void *api)
 {
     struct errand *e = errand_begin(x, api);
-    int32_t example;
-    const struct edition *edition = e ? find_shown(e, &example) : NULL;
+    int32_t place;
+    const struct edition *edition = e ? find_shown(e, &place) : NULL;
     if (!edition) return;
     const struct library_grant *g =
         library_grant_of(e->api->options.library, e->model->name, e->kind, e->driver, e->item);
-    (void)snprintf(e->etag, sizeof e->etag, "\"%s\"", tag_of(edition, example));
-    errand_answer(e, 200, describe_item(e->model, edition, example, g, errand_now_ms()));
+    (void)snprintf(e->etag, sizeof e->etag, "\"%s\"", edition_tag(edition, place));
+    errand_answer(e, 200, describe_item(e->model, edition, place, g, errand_now_ms()));
     errand_end(e);
+}
+
+static enum err make_weights(struct errand *e)
+{
+    const struct model *m = e->base->model;
+    size_t count = model_vertex_count(m);
+    e->out_bytes = count * sizeof(float);
+    e->out = malloc(e->out_bytes + 1);
+    if (!e->out) return ERR_MEMORY;
+    memcpy(e->out, m->root_weights + edit_root_of(e->steps[0].example) * count, e->out_bytes);
+    return ERR_OK;
 }
 
 static enum err make_surface(struct errand *e)
 {
     const struct model *m = e->base->model;
+    if (edit_is_root(e->steps[0].example)) return make_weights(e);
     float *positions = malloc(model_vertex_count(m) * 3 * sizeof *positions);
     if (!positions) return ERR_MEMORY;
     enum err err = edit_surface(m, e->steps[0].example, positions, &e->fault);
@@ -252,18 +275,20 @@ void v1_surface(struct http_exchange *x, void *api)
 {
     struct errand *e = errand_begin(x, api);
     char form[16] = "glb";
-    int32_t example;
-    const struct edition *edition = e ? find_shown(e, &example) : NULL;
+    int32_t place;
+    const struct edition *edition = e ? find_shown(e, &place) : NULL;
     if (!edition) return;
+    if (edit_is_root(place)) (void)snprintf(form, sizeof form, "f32");
     (void)http_exchange_query_value(x, "format", form, sizeof form);
     e->form = 0;
     while (e->form < SURFACE_FORMS && strcmp(surface_form_names[e->form], form) != 0)
         e->form++;
-    if (e->form == SURFACE_FORMS) {
-        errand_refuse(e, 400, "bad-format", "There is no such format", "glb, obj or f32", NULL);
+    if (e->form == SURFACE_FORMS || (edit_is_root(place) && e->form != SURFACE_F32)) {
+        errand_refuse(e, 400, "bad-format", "There is no such format",
+                      edit_is_root(place) ? "f32" : "glb, obj or f32", NULL);
         return;
     }
-    (void)snprintf(e->etag, sizeof e->etag, "\"%s-%s\"", tag_of(edition, example), form);
+    (void)snprintf(e->etag, sizeof e->etag, "\"%s-%s\"", edition_tag(edition, place), form);
     const char *have = http_exchange_header(x, "if-none-match");
     if (have && strstr(have, e->etag)) {
         errand_answer(e, 304, NULL);
@@ -272,7 +297,7 @@ void v1_surface(struct http_exchange *x, void *api)
     }
     (void)snprintf(e->location, sizeof e->location, "%u", library_newest(e->model)->number);
     e->base = edition_ref((struct edition *)(uintptr_t)edition);
-    e->steps[0].example = example;
+    e->steps[0].example = place;
     errand_work(e, make_surface, on_surface);
 }
 

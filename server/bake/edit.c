@@ -14,11 +14,16 @@ static enum err run_step(struct editing *e, struct edit *step)
     struct example_plan *x = NULL;
     if (step->kind == EDIT_NEW) return edit_example_new(e, step);
     if (step->example == EDIT_BASE) return edit_base_step(e, step);
+    if (edit_is_root(step->example)) return edit_root_step(e, step);
     if (step->kind == EDIT_TAKE) return edit_example_take(e, step);
     if (step->example >= 0) x = edit_example_at(e, step->example, &d);
     if (!x) return fault_set(e->k.fault, ERR_NOT_FOUND, "no example #%d", step->example);
     if (step->kind == EDIT_MIRROR) return edit_example_mirror(e, step, d, x);
     edit_touch(e, d);
+    if (step->kind == EDIT_REMOVE) {
+        edit_example_remove(e, d, x);
+        return ERR_OK;
+    }
     return step->kind == EDIT_POSE ? edit_example_pose(e, step, x)
                                    : edit_example_sculpt(e, step, x);
 }
@@ -154,9 +159,9 @@ enum err edit_apply(const struct model *m, struct edit *steps, size_t step_count
     if (err == ERR_OK && e.k.driver_count > 0) err = solve(&e);
     if (err == ERR_OK) err = make_report(&e);
     if (err == ERR_OK) err = write_model(&e);
-    if (err == ERR_OK && step_count > 0 && steps[0].example != EDIT_BASE &&
-        steps[0].kind != EDIT_NEW && steps[0].kind != EDIT_TAKE)
-        out->moved = edit_example_at(&e, steps[0].example, &d)->d.count;
+    bool shown = step_count > 0 && steps[0].example >= 0 && steps[0].kind != EDIT_NEW &&
+                 steps[0].kind != EDIT_TAKE && steps[0].kind != EDIT_REMOVE;
+    if (err == ERR_OK && shown) out->moved = edit_example_at(&e, steps[0].example, &d)->d.count;
     edit_close(&e);
     if (err != ERR_OK) edit_free(out);
     return err;

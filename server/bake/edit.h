@@ -6,9 +6,10 @@
 #include "common/err.h"
 #include "server/model/model.h"
 
-// A baked model and a change to one of its examples, or to its base surface, to a new baked model
-// (method A, making). Needs no source file: the authoring sections say all. Only drivers that
-// share vertices with what has changed are made anew; the others keep their bits.
+// A baked model and a change to one of its examples, to its base surface, or to a root's weights,
+// to a new baked model (methods A, making, and C). Needs no source file: the authoring sections say
+// all. Only drivers that share vertices with what has changed are made anew; the others keep their
+// bits.
 //
 // Blocking: background pool. Vertices are in source order, positions in the file's unit: world
 // space at the example's pose, or base space for the base surface.
@@ -20,18 +21,32 @@ enum edit_kind {
     EDIT_POSE,    // the example's pose; keeps its surface, or its deltas
     EDIT_NEW,     // an example of `driver` at a pose, not sculpted
     EDIT_MIRROR,  // the example's mirror image, in `driver` or the one across
-    EDIT_TAKE     // the example (EDIT_BASE: the base surface) as another bake of this model has it
+    EDIT_REMOVE,  // the example goes
+    EDIT_TAKE     // what is edited as another bake of this model has it
 };
 enum edit_format { EDIT_F32, EDIT_OBJ, EDIT_GLB };
-enum { EDIT_BASE = -1 };
+// What is edited, by its place: an example's index, or one of these.
+enum { EDIT_BASE = -1, EDIT_ABSENT = -2, EDIT_ROOTS = -16 };
+static inline int32_t edit_root(uint32_t root) // a root's weights: one float32 a vertex, 0 to 1
+{
+    return EDIT_ROOTS - (int32_t)root;
+}
+static inline bool edit_is_root(int32_t place)
+{
+    return place <= EDIT_ROOTS;
+}
+static inline uint32_t edit_root_of(int32_t place)
+{
+    return (uint32_t)(EDIT_ROOTS - place);
+}
 struct edit_delta {
     uint32_t vertex;
     float delta[3];
 };
 struct edit {
     enum edit_kind kind;
-    int32_t example;   // index into the model's examples, or EDIT_BASE. EDIT_NEW: unused
-    bool force;        // vertices may move further than the body is high
+    int32_t example;   // its place. EDIT_NEW: unused
+    bool force;        // vertices may move further than the body is high; seams are joined
     bool keep_sculpts; // EDIT_BASE: examples keep their surfaces; else their deltas
     enum edit_format format;
     uint8_t *bytes; // EDIT_SURFACE; may be written to; a NUL follows (EDIT_OBJ)
@@ -50,8 +65,9 @@ struct edit_result {
     size_t size_bytes;
     char *report;            // malloc'd: JSON, see server/api/README.md
     char mirror_driver[128]; // EDIT_MIRROR: where it went; "": to one that follows anyway
-    uint32_t moved;          // vertices of the example that differ from the skinned model
-    double largest_move;     // of this edit, file units
+    uint32_t moved;          // vertices of the example that differ from the skinned model; of a
+                             // root's weights, those that changed
+    double largest_move;     // of this edit, file units; of weights, their largest change
 };
 
 // The steps one after the other, solved once. ERR_MALFORMED: not this topology, not finite, wrong

@@ -166,8 +166,9 @@ enum err edit_base_step(struct editing *e, struct edit *step)
     double *after = POOL_ARRAY(&e->pool, double, count);
     float *positions = BUILDER_ARRAY(b, float, count);
     if (!before || !after || !positions) return drivers_no_memory(&e->k);
-    if (step->kind == EDIT_POSE || step->kind == EDIT_MIRROR)
-        return fault_set(e->k.fault, ERR_USAGE, "the base surface has no pose and no mirror image");
+    if (step->kind == EDIT_POSE || step->kind == EDIT_MIRROR || step->kind == EDIT_REMOVE)
+        return fault_set(e->k.fault, ERR_USAGE,
+                         "the base surface stays, without pose or mirror image");
     before_of(e, before);
     enum err err = wanted(e, step, before, after);
     if (err == ERR_OK) err = join_seams(e, step, before, after);

@@ -283,3 +283,20 @@ enum err edit_example_take(struct editing *e, const struct edit *step)
     x->d = set;
     return err;
 }
+
+// Drivers that mirror one without examples have none either.
+void edit_example_remove(struct editing *e, struct driver_plan *d, struct example_plan *x)
+{
+    size_t at = (size_t)(x - d->examples);
+    memmove(x, x + 1, (d->example_count - at - 1) * sizeof *x);
+    d->example_count--;
+    for (size_t i = at; i < d->example_count; i++)
+        (void)snprintf(d->examples[i].path, sizeof d->examples[i].path, "%s/examples/%zu", d->path,
+                       i);
+    for (uint32_t i = 0; i < e->k.driver_count && d->example_count == 0; i++) {
+        struct driver_plan *follower = &e->k.drivers[i];
+        if (!follower->mirror_of || strcmp(follower->mirror_of, d->name) != 0) continue;
+        edit_touch(e, follower);
+        follower->example_count = 0;
+    }
+}

@@ -19,7 +19,8 @@ struct editing {
 
 MUST_CHECK enum err edit_open(const struct model *m, struct editing *e, struct fault *fault);
 void edit_close(struct editing *e);
-MUST_CHECK enum err edit_base_step(struct editing *e, struct edit *step); // edit_base.c
+MUST_CHECK enum err edit_base_step(struct editing *e, struct edit *step);       // edit_base.c
+MUST_CHECK enum err edit_root_step(struct editing *e, const struct edit *step); // edit_root.c
 // Largest distance between two surfaces; refused when further than the body is high.
 MUST_CHECK enum err edit_measure(struct editing *e, const struct edit *step, const double *before,
                                  const double *after);
@@ -41,3 +42,4 @@ MUST_CHECK enum err edit_example_new(struct editing *e, const struct edit *step)
 MUST_CHECK enum err edit_example_mirror(struct editing *e, const struct edit *step,
                                         struct driver_plan *d, struct example_plan *x);
 MUST_CHECK enum err edit_example_take(struct editing *e, const struct edit *step);
+void edit_example_remove(struct editing *e, struct driver_plan *d, struct example_plan *x);

@@ -5,6 +5,7 @@
 
 #include "common/file.h"
 #include "server/bake/bake.h"
+#include "server/bake/edit.h"
 #include "server/character/pose/roots.h"
 #include "server/character/pose/skeleton.h"
 #include "server/model/lookup.h"
@@ -243,20 +244,194 @@ static void folded_roots_are_the_direct_formula(void)
         }
 }
 
+static const char mira_file[] = "tests/assets/characters/mira.glb";
+
+// ---- tables that are edited ---------------------------------------------------------------
+
+// The rooted character with one root's table replaced; NULL: refused.
+static struct model_file *retable(const struct model *m, uint32_t root, const void *bytes,
+                                  size_t size, bool force, struct fault *fault)
+{
+    uint8_t *copy = malloc(size + 1);
+    memcpy(copy, bytes, size);
+    struct edit step = {.kind = EDIT_SURFACE,
+                        .example = edit_root(root),
+                        .bytes = copy,
+                        .size_bytes = size,
+                        .force = force};
+    struct edit_result r;
+    struct model_file *file = NULL;
+    if (edit_apply(m, &step, 1, &r, fault) == ERR_OK)
+        EXPECT(model_file_from_bytes(r.bytes, r.size_bytes, &file, fault) == ERR_OK);
+    edit_free(&r);
+    free(copy);
+    return file;
+}
+
+// The edited row; the others keep their proportions in what is left.
+static void expect_shares(size_t vertices, unsigned roots, uint32_t root, const float *row,
+                          double *shares)
+{
+    for (size_t v = 0; v < vertices; v++) {
+        double others = 0, left = 1 - (double)row[v];
+        for (unsigned k = 0; k < roots; k++)
+            others += k == root ? 0 : shares[k * vertices + v];
+        for (unsigned k = 0; k < roots; k++)
+            if (k == root)
+                shares[k * vertices + v] = (double)row[v];
+            else
+                shares[k * vertices + v] = others > 0 ? shares[k * vertices + v] / others * left
+                                                      : (k == (root == 0)) * left;
+    }
+}
+
+static double off_direct(struct rooted *r, const struct model *plain, const double *shares)
+{
+    size_t vertices = model_vertex_count(plain);
+    double *sum = calloc(vertices * 3, sizeof *sum), worst = 0;
+    for (size_t k = 0; k < r->stand.model->roots_count; k++) {
+        random_pose(r->stand.model, r->roots.poses[k]);
+        add_linear(plain, &r->roots.poses[k], shares + k * vertices, sum);
+    }
+    evaluate(r, MODEL_LBS);
+    double size = diagonal(r->stand.positions, vertices);
+    for (size_t i = 0; i < 3 * vertices; i++)
+        worst = fmax(worst, fabs((double)r->stand.positions[i] - sum[i]) / size);
+    free(sum);
+    return worst;
+}
+
+static void take_edited(struct rooted *r, struct model_file *file)
+{
+    *r = (struct rooted){0};
+    EXPECT(stand_take(&r->stand, file));
+    EXPECT(arena_create(&r->arena, roots_pose_bytes(r->stand.model) + 64));
+    r->roots = roots_pose_take(r->stand.model, &r->arena);
+}
+
+static void edited_tables_are_the_direct_formula(void)
+{
+    struct stand plain;
+    double worst = 0;
+    EXPECT(stand_open(&plain, mira_file));
+    size_t vertices = model_vertex_count(plain.model);
+    float *row = malloc(vertices * sizeof *row);
+    double *shares = malloc(4 * vertices * sizeof *shares);
+    for (unsigned roots = 2; roots <= 4; roots++) {
+        struct rooted r;
+        char list[512] = "[", one[128];
+        struct fault fault = {0};
+        write_tables(vertices, roots, roots);
+        for (unsigned k = 0; k < roots; k++) {
+            (void)snprintf(one, sizeof one,
+                           "%s{\"name\": \"r%u\", \"weights\": {\"file\": \"table%u.json\"}}",
+                           k ? ", " : "", k, k);
+            strcat(list, one);
+        }
+        strcat(list, "]");
+        EXPECT(open_rooted(&r, mira_file, list));
+        for (size_t i = 0; i < roots * vertices; i++)
+            shares[i] = (double)r.stand.model->root_weights[i];
+        // One root after the other, each on top of the edit before; whole vertices change hands.
+        for (uint32_t k = 0; k < roots; k++) {
+            const struct model *m = r.stand.model;
+            for (size_t v = 0; v < vertices; v++) {
+                double x = share_of(m->weld[v], k, 31 * roots + k);
+                row[v] = x > 0.9 ? 1 : (float)x;
+            }
+            struct model_file *file = retable(m, k, row, vertices * sizeof *row, true, &fault);
+            if (!file) printf("  %s\n", fault.line);
+            EXPECT(file);
+            expect_shares(vertices, roots, k, row, shares);
+            close_rooted(&r);
+            take_edited(&r, file);
+            worst = fmax(worst, off_direct(&r, plain.model, shares));
+        }
+        close_rooted(&r);
+    }
+    printf("     2 to 4 roots, every table edited: off by %.2g of the diagonal\n", worst);
+    EXPECT(worst <= 1e-6);
+    free(shares);
+    free(row);
+    stand_close(&plain);
+}
+
+static void a_table_keeps_what_it_does_not_touch(void)
+{
+    struct stand s;
+    struct fault fault = {0};
+    EXPECT(stand_open(&s, "tests/assets/characters/mira.rig.json"));
+    const struct model *m = s.model;
+    size_t vertices = model_vertex_count(m), changed = 0, same = 0;
+    float *row = malloc(vertices * sizeof *row);
+    memcpy(row, m->root_weights + vertices, vertices * sizeof *row);
+    struct model_file *file = retable(m, 1, row, vertices * sizeof *row, false, &fault);
+    EXPECT(file);
+    const struct model *now = model_file_model(file);
+    EXPECT(now->weights_count == m->weights_count &&
+           now->block_slots_count >= m->block_slots_count);
+    EXPECT(memcmp(now->weights, m->weights, m->weights_count * sizeof *m->weights) == 0);
+    EXPECT(memcmp(now->root_weights, m->root_weights, 2 * vertices * sizeof *row) == 0);
+    model_file_unref(file);
+    for (size_t v = 0; v < vertices; v++)
+        if (row[v] > 0 && row[v] < 1) row[v] *= 0.5F;
+    file = retable(m, 1, row, vertices * sizeof *row, false, &fault);
+    EXPECT(file);
+    now = model_file_model(file);
+    for (size_t b = 0; b < m->blocks_count; b++) {
+        bool touched = false;
+        for (size_t v = 0; v < vertices; v++)
+            touched = touched || (m->vertex_lanes[v] / MODEL_LANES == b &&
+                                  row[v] != m->root_weights[vertices + v]);
+        const struct model_block *x = &m->blocks[b], *y = &now->blocks[b];
+        bool equal = x->influence_count == y->influence_count &&
+                     memcmp(m->block_slots + x->slot_first, now->block_slots + y->slot_first,
+                            x->influence_count * sizeof(uint16_t)) == 0 &&
+                     (x->influence_count == 1 ||
+                      memcmp(m->weights + x->weight_first, now->weights + y->weight_first,
+                             x->influence_count * MODEL_LANES * sizeof(float)) == 0);
+        changed += touched;
+        same += !touched && equal;
+    }
+    printf("     %zu of %zu blocks changed, %zu keep their bits\n", changed, m->blocks_count, same);
+    EXPECT(changed > 0 && same == m->blocks_count - changed);
+    model_file_unref(file);
+    // What is no table of this model.
+    float kept = row[5];
+    EXPECT(!retable(m, 1, row, vertices * sizeof *row - 4, true, &fault));
+    const float wrong[] = {NAN, -0.1F, 1.5F, (float)HUGE_VAL};
+    for (size_t i = 0; i < 4; i++) {
+        fault = (struct fault){0};
+        row[5] = wrong[i];
+        EXPECT(!retable(m, 1, row, vertices * sizeof *row, true, &fault) &&
+               strstr(fault.line, "vertex 5"));
+    }
+    row[5] = kept;
+    uint32_t twin = 0;
+    while (twin < vertices && m->weld[twin] == twin)
+        twin++;
+    row[twin] = row[twin] > 0.5F ? 0 : 1;
+    fault = (struct fault){0};
+    EXPECT(!retable(m, 1, row, vertices * sizeof *row, false, &fault) &&
+           strstr(fault.line, "seam"));
+    EXPECT(!retable(m, 7, row, vertices * sizeof *row, false, &fault));
+    free(row);
+    stand_close(&s);
+}
+
 // ---- the demo's two roots -----------------------------------------------------------------
 
 static const char mira_roots[] =
     "[{\"name\": \"legs\", \"joint\": \"hips\", \"weights\": {\"joints\": {\"hips\": 1}}}, "
     "{\"name\": \"torso\", \"joint\": \"spine\", \"weights\": {\"joints\": {\"spine\": 1}}, "
     "\"border_m\": 0.22}]";
-static const char mira[] = "tests/assets/characters/mira.glb";
 
 static void all_roots_in_one_pose_are_plain_skinning(void)
 {
     struct stand plain;
     struct rooted r;
-    EXPECT(stand_open(&plain, mira));
-    EXPECT(open_rooted(&r, mira, mira_roots));
+    EXPECT(stand_open(&plain, mira_file));
+    EXPECT(open_rooted(&r, mira_file, mira_roots));
     size_t vertices = model_vertex_count(plain.model);
     for (int kind = 0; kind < 2; kind++) {
         double worst = 0;
@@ -339,8 +514,8 @@ static void a_root_without_gain_is_the_first(void)
     struct rooted r;
     struct stand plain;
     double worst = 0;
-    EXPECT(open_rooted(&r, mira, mira_roots));
-    EXPECT(stand_open(&plain, mira));
+    EXPECT(open_rooted(&r, mira_file, mira_roots));
+    EXPECT(stand_open(&plain, mira_file));
     size_t vertices = model_vertex_count(plain.model);
     random_pose(plain.model, r.roots.poses[0]);
     random_pose(plain.model, r.roots.poses[1]);
@@ -364,13 +539,13 @@ static void a_root_between_is_skinned_apart(void)
     struct stand plain;
     enum { ROOTS = 3 };
     static const double gains[ROOTS] = {1, 0.3, 0.85};
-    EXPECT(open_rooted(&r, mira,
+    EXPECT(open_rooted(&r, mira_file,
                        "[{\"name\": \"legs\", \"joint\": \"hips\", \"weights\": {\"joints\": "
                        "{\"hips\": 1}}}, {\"name\": \"torso\", \"joint\": \"spine\", \"weights\": "
                        "{\"joints\": {\"spine\": 1}}, \"border_m\": 0.22}, {\"name\": \"head\", "
                        "\"joint\": \"head\", \"weights\": {\"joints\": {\"head\": 1}}, "
                        "\"border_m\": 0.1}]"));
-    EXPECT(stand_open(&plain, mira));
+    EXPECT(stand_open(&plain, mira_file));
     const struct model *m = r.stand.model;
     size_t vertices = model_vertex_count(m);
     double *sum = calloc(vertices * 3, sizeof *sum), *share = calloc(vertices, sizeof *share);
@@ -498,7 +673,7 @@ static void a_files_own_trees_keep_their_joints(void)
 static void a_mirrored_pose_swaps_the_sides(void)
 {
     struct rooted r;
-    EXPECT(open_rooted(&r, mira, mira_roots));
+    EXPECT(open_rooted(&r, mira_file, mira_roots));
     const struct model *m = r.stand.model;
     struct xform *nodes[2] = {malloc(m->nodes_count * sizeof(struct xform)),
                               malloc(m->nodes_count * sizeof(struct xform))};
@@ -576,7 +751,7 @@ static bool is_inverted(const struct stand *s, const uint32_t t[3], const float 
 static void a_waist_that_turns_stays_whole(void)
 {
     struct rooted r;
-    EXPECT(open_rooted(&r, mira, mira_roots));
+    EXPECT(open_rooted(&r, mira_file, mira_roots));
     const struct model *m = r.stand.model;
     size_t vertices = model_vertex_count(m), bytes = vertices * 3 * sizeof(float);
     float *rest = malloc(bytes), *normals = malloc(bytes);
@@ -614,7 +789,7 @@ static void a_weight_eases(void)
     enum { HZ = 60, TICKS = 18 }; // ROOTS_EASE_S
     struct rooted r;
     struct fault fault;
-    EXPECT(open_rooted(&r, mira, mira_roots));
+    EXPECT(open_rooted(&r, mira_file, mira_roots));
     struct body body;
     const struct model *m = r.stand.model;
     size_t vertices = model_vertex_count(m);
@@ -735,6 +910,8 @@ int main(void)
 {
     EXPECT(mkdtemp(folder) != NULL);
     RUN(folded_roots_are_the_direct_formula);
+    RUN(edited_tables_are_the_direct_formula);
+    RUN(a_table_keeps_what_it_does_not_touch);
     RUN(all_roots_in_one_pose_are_plain_skinning);
     RUN(correctives_lie_on_the_mix);
     RUN(a_root_without_gain_is_the_first);

@@ -156,6 +156,39 @@ class EditTest(unittest.TestCase):
         self.ask("submit", work, "--pose", self.rig, "--keep", "delta", status=2)
         self.ask("release", work)
 
+    def test_a_roots_weights_and_a_removal(self):
+        listed = self.ask("list", "mira").out
+        self.assertIn("roots/torso", listed)
+        self.assertEqual([r["name"] for r in self.told("list", "mira")["roots"]], ["legs", "torso"])
+        self.ask("checkout", "mira", "roots/torso", "--format", "glb", "-o", self.here / "no", status=2)
+        self.ask("checkout", "mira", "roots/tail", "-o", self.here / "no", status=1)
+        work = self.take("roots/torso", "torso", model="mira")
+        self.assertEqual(sorted(os.listdir(work)), ["checkout.json", "original.f32", "surface.f32"])
+        shares = modeller.unpack((work / "surface.f32").read_bytes())
+        (work / "surface.f32").write_bytes(modeller.pack([s * s for s in shares]))
+        moved = self.told("diff", work)
+        self.assertEqual((moved["vertices"], moved["moved"] > 100), (14761, True))
+        self.assertEqual(self.told("submit", work)["kind"], "root")
+        self.ask("submit", work, "--mirror", status=2)
+        before = self.told("history", "mira")["versions"][0]["version"]
+        self.told("publish", work)
+        self.assertEqual(self.told("diff", work)["moved"], 0)
+        self.ask("release", work)
+        self.told("restore", "mira", before)
+        # An example that goes, and comes back with the version before.
+        pose = self.here / "pose.json"
+        pose.write_text(json.dumps(small.pose(self.joint, 1.7)))
+        work = self.take("bend:short", "short", "--new", "--pose", pose)
+        before = self.told("publish", work)["version"]
+        self.told("submit", work, "--remove")
+        self.assertIn("bend:short", self.ask("list", "bar").out)
+        self.ask("publish", work)
+        self.assertNotIn("bend:short", self.ask("list", "bar").out)
+        self.ask("submit", work, status=1, tell="no such example")
+        self.ask("release", work)
+        self.told("restore", "bar", before)
+        self.assertIn("bend:short", self.ask("list", "bar").out)
+
     def test_names_of_every_kind_and_new_examples(self):
         pose = self.here / "pose.json"
         pose.write_text(json.dumps(small.pose(self.joint, 0.9)))

@@ -249,6 +249,104 @@ class ModellerTest(unittest.TestCase):
                 self.assertGreater(min(offs.values()), 1e-3)
             self.works(m.ask("DELETE", m.item("mira", "base", "/edit"), **m.held()), 204)
 
+    def test_an_example_is_removed(self):
+        m, item = self.ann(), "wrist_l:raised"
+        before = self.works(m.ask("GET", "/v1/models/mira")).json()
+        there = len(self.works(m.ask("GET", "/v1/models/mira/examples")).json()["examples"])
+        tag = self.works(m.checkout("mira", item), 201).etag
+        path = m.item("mira", item)
+        self.assertEqual(m.ask("DELETE", path, **m.held()).status, 428)
+        self.assertEqual(m.ask("DELETE", path, If_Match='"0"', **m.held()).status, 412)
+        self.assertEqual(m.ask("DELETE", path, If_Match=tag).problem, "grant-required")
+        draft = self.works(m.ask("DELETE", path, If_Match=tag, **m.held()))
+        self.assertIn("wrist_l", draft.json()["report"]["solved"])
+        # Gone from the draft, there for everybody else.
+        self.assertEqual(m.ask("GET", path, **m.held()).status, 404)
+        self.assertEqual(m.ask("GET", path).status, 200)
+        self.assertEqual(m.patch("mira", item, {5: (0, 0, 0.001)}, draft.etag).status, 422)
+        # Published onto a version that somebody else made in between.
+        bob = modeller.Modeller(self.server.http, self.other)
+        r = self.works(bob.checkout("mira", "hip_l:aside"), 201)
+        self.works(bob.patch("mira", "hip_l:aside", {9000: (0, 0, 0.001)}, r.etag))
+        self.works(bob.publish("mira", "hip_l:aside"), 201)
+        self.works(bob.ask("DELETE", bob.item("mira", "hip_l:aside", "/edit"), **bob.held()), 204)
+        made = self.works(m.publish("mira", item), 201)
+        now = self.works(m.ask("GET", "/v1/models/mira")).json()
+        left = self.works(m.ask("GET", "/v1/models/mira/examples")).json()["examples"]
+        names = {x["driver"] + ":" + x["name"] for x in left}
+        self.assertNotIn(item, names)
+        self.assertIn(len(left), (there - 1, there - 2))  # its mirror image follows it
+        self.assertEqual(m.ask("GET", path).status, 404)
+        self.assertFalse([g for g in m.ask("GET", "/v1/models/mira/grants").json()["grants"] if g["item"] == item])
+        self.assertGreater(now["version"], before["version"])
+        self.works(m.ask("POST", f"/v1/models/mira/versions/{before['version']}/restore", If_Match=made.etag), 201)
+        self.assertEqual(m.ask("GET", path).etag, tag)
+
+    def test_a_roots_weights(self):
+        m = self.ann()
+        roots = self.works(m.ask("GET", "/v1/models/mira/roots")).json()["roots"]
+        self.assertEqual([r["name"] for r in roots], ["legs", "torso"])
+        path = "/v1/models/mira/roots/torso"
+        old = self.works(m.ask("GET", path + "/weights"))
+        shares = modeller.unpack(old.body)
+        self.assertEqual(len(shares), roots[0]["vertices"])
+        self.assertEqual(m.ask("GET", path + "/weights?format=glb").status, 400)
+        self.assertEqual(m.ask("GET", "/v1/models/mira/roots/tail").status, 404)
+        before = self.works(m.ask("GET", "/v1/models/mira")).json()
+        r = self.works(m.ask("POST", path + "/edit", {"ttl_s": 60}), 201)
+        m.grant, m.fence = r.json()["grant"], str(r.json()["fence"])
+        self.assertEqual((r.json()["kind"], r.json()["item"]), ("root", "torso"))
+        bob = modeller.Modeller(self.server.http, self.other)
+        self.assertEqual(bob.ask("POST", path + "/edit", {}).problem, "held")
+
+        def put(floats, etag):
+            return m.ask("PUT", path + "/weights", modeller.pack(floats), Content_Type="application/octet-stream",
+                         If_Match=etag, **m.held())
+
+        for wrong in (shares[:-1], shares + [0], [2.0] + shares[1:], [float("nan")] + shares[1:]):
+            self.assertEqual(put(wrong, r.etag).status, 422)
+        # Of another kind: the grant is not one of an example.
+        self.assertEqual(m.patch("mira", ELBOW, {5: (0, 0, 0.001)}, r.etag).problem, "grant-gone")
+        wanted = [struct.unpack("<f", struct.pack("<f", s * s))[0] for s in shares]
+        draft = self.works(put(wanted, r.etag))
+        self.assertGreater(draft.json()["moved"], 100)
+        self.assertEqual(self.works(m.ask("GET", path + "/weights", **m.held())).body, modeller.pack(wanted))
+        self.assertEqual(m.ask("GET", path + "/weights").body, old.body)
+        # A stream in which the torso plays a clip of its own, across the publish.
+        script = pathlib.Path(self.folder.name) / "torso.jsonl"
+        script.write_text(json.dumps({"t_s": 0, "control": {"root": {"torso": {"clip": "Wave"}}}}) + "\n")
+        watcher = Watcher(self.server, {"character": "mira", "quality": {"rate_hz": 30}})
+        time.sleep(0.5)
+        begun = time.monotonic()
+        made = self.works(m.ask("POST", path + "/publish", {"message": "a softer waist"},
+                                If_Match=m.head("mira"), **m.held()), 201)
+        time.sleep(0.7)
+        missing, repeated, count = watcher.gaps(begun - 0.4, begun + 0.6)
+        watcher.stop()
+        print(f"\n  a root's table published: {count} frames, missing {missing}, repeated {repeated}")
+        self.assertEqual(repeated, 0)
+        self.assertGreater(count, 20)
+        self.assertEqual(m.ask("GET", path + "/weights").body, modeller.pack(wanted))
+        file = pathlib.Path(self.folder.name) / "waist.sinew"
+        file.write_bytes(m.ask("GET", f"/v1/models/mira/versions/{made.json()['version']}/file").body)
+        # What is streamed is what the published file evaluates to, and not what it was.
+        dump, applied = (pathlib.Path(self.folder.name) / n for n in ("waist.f32", "waist.jsonl"))
+        played = e2e.run(e2e.SINEW, "play", f"ws://127.0.0.1:{self.server.http}", "--character", "mira", "--script", script,
+                         "--seconds", 1, "--dump", dump, "--applied", applied, "--json")
+        self.assertEqual(played.status, 0, played.err)
+        figures, shown, frames = json.loads(played.out), modeller.unpack(dump.read_bytes()), []
+        for f in (file, self.model):
+            done = e2e.run(e2e.SINEWD, "eval", f, "--script", applied, "--hz", figures["tick_hz"], "--time",
+                           figures["last_time_s"], "-o", dump)
+            self.assertEqual(done.status, 0, done.err)
+            frames.append(modeller.unpack(dump.read_bytes()))
+        self.assertLessEqual(farthest(shown, frames[0]), watcher.step)
+        self.assertGreater(farthest(frames[0], frames[1]), 5 * watcher.step)
+        self.works(m.ask("DELETE", path + "/edit", **m.held()), 204)
+        self.works(m.ask("POST", f"/v1/models/mira/versions/{before['version']}/restore",
+                         If_Match=m.head("mira")), 201)
+        self.assertEqual(m.ask("GET", path + "/weights").body, old.body)
+
     def test_who_holds_what(self):
         ann, bob = self.ann(), modeller.Modeller(self.server.http, self.other)
         chief = modeller.Modeller(self.server.http, self.admin)

@@ -105,6 +105,18 @@ class ModuleTest(unittest.TestCase):
         base = server.checkout("mira", "base")
         self.assertEqual((len(base.skinned().joints), len(base.positions())), (0, 3 * 14761))
         base.release()
+        torso = server.checkout("mira", "roots/torso")
+        shares = torso.weights()
+        self.assertEqual(len(shares), 14761)
+        draft = torso.submit(array.array("f", [s * s for s in shares]))
+        self.assertEqual((draft["kind"], draft["item"]), ("root", "torso"))
+        self.assertEqual(torso.weights()[:50], array.array("f", [s * s for s in shares])[:50])
+        torso.release()
+        gone = server.checkout("mira", "elbow_l:bend_135")
+        gone.remove()
+        with self.assertRaises(endpoint.NotFound):
+            gone.details()
+        gone.release()
         wrong = endpoint.Endpoint(f"https://127.0.0.1:{self.server.tls}", self.tokens["ann"], pin="0" * 64)
         for each in (wrong, endpoint.Endpoint(f"https://127.0.0.1:{self.server.tls}", self.tokens["ann"])):
             with self.assertRaises(endpoint.Unreachable):

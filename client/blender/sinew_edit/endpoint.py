@@ -280,6 +280,10 @@ class Endpoint(object):
     def examples(self, model):
         return self.ask("GET", model_path(model, "/examples")).json()["examples"]
 
+    def roots(self, model):
+        """Those whose weights can be edited, as "roots/NAME"."""
+        return self.ask("GET", model_path(model, "/roots")).json()["roots"]
+
     def history(self, model, limit=200):
         return self.ask("GET", model_path(model, "/versions?limit=%d" % limit)).json()["versions"]
 
@@ -303,7 +307,7 @@ class Endpoint(object):
     # --- the right to edit ----------------------------------------------------------------------
 
     def checkout(self, model, item, ttl_s=600, force=False):
-        """`item`: an example's name, DRIVER:EXAMPLE, #N, or "base": the surface itself."""
+        """`item`: an example's name, DRIVER:EXAMPLE, #N, "base": the surface itself, or "roots/NAME"."""
         work = Checkout(self, model, item)
         work.take(ttl_s, force)
         return work
@@ -338,10 +342,13 @@ class Checkout(object):
         return work
 
     is_base = property(lambda self: self.item == "base")
+    is_root = property(lambda self: self.item.startswith("roots/"))
 
     def path(self, tail=""):
         if self.is_base:
             return model_path(self.model, "/base" + tail)
+        if self.is_root:
+            return model_path(self.model, "/roots/" + urllib.parse.quote(self.item[6:], safe="") + tail)
         item = self.item
         if "/" in item or "\\" in item:  # what a path cannot carry goes by its number
             for x in self.server.examples(self.model):
@@ -355,7 +362,7 @@ class Checkout(object):
     def take_reply(self, r):
         g = r.json()
         self.grant, self.fence, self.expires = g["grant"], str(g["fence"]), g["expires"]
-        self.item, self.base_version = g["item"], g["base_version"]
+        self.item, self.base_version = ("roots/" if g["kind"] == "root" else "") + g["item"], g["base_version"]
         self.etag, self.has_draft = r.etag, "draft" in g
 
     def take(self, ttl_s=600, force=False):
@@ -382,6 +389,10 @@ class Checkout(object):
         """array('f') in source order; world space at the pose, the base surface in its own."""
         r = self.server.ask("GET", self.path("/surface?format=f32"), Sinew_Grant=self.grant)
         return surfaces.floats(r.body)
+
+    def weights(self):
+        """Of a root: array('f'), each vertex's share in it."""
+        return surfaces.floats(self.server.ask("GET", self.path("/weights"), Sinew_Grant=self.grant).body)
 
     def skinned(self):
         """The whole surface.Surface: positions, triangles, joints in the pose, weights."""
@@ -410,10 +421,10 @@ class Checkout(object):
                 self.etag = e.etag
 
     def submit(self, positions, force=False, keep=None, progress=None):
-        """A draft of this surface: array('f') or bytes of float32, in source order. `keep`, of the
-        base surface: "deltas" or "sculpts", what the examples keep."""
+        """A draft of this surface, or of a root's weights: array('f') or bytes of float32, in source
+        order. `keep`, of the base surface: "deltas" or "sculpts", what the examples keep."""
         data = positions if isinstance(positions, bytes) else little_endian(positions)
-        tail = "/surface?force=%d" % force + ("&keep=" + keep if keep else "")
+        tail = ("/weights" if self.is_root else "/surface") + "?force=%d" % force + ("&keep=" + keep if keep else "")
         if len(data) <= INLINE_BYTES:
             return self._change("PUT", tail, data, Content_Type="application/vnd.sinew.f32")
         upload = self.server.upload(data, progress)
