@@ -58,7 +58,7 @@ static enum err write_all(int fd, const uint8_t *bytes, size_t size_bytes, const
     return ERR_OK;
 }
 
-static enum err sync_folder(const char *path, struct fault *fault)
+enum err body_files_sync_folder(const char *path, struct fault *fault)
 {
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0) return file_fault(fault, "open", path);
@@ -82,7 +82,7 @@ static enum err write_new(const char *place, const char *path, const uint8_t *by
         (void)unlink(part);
         return e;
     }
-    e = sync_folder(place, fault);
+    e = body_files_sync_folder(place, fault);
     if (e != ERR_OK) (void)unlink(path);
     return e;
 }
@@ -99,7 +99,7 @@ enum err body_files_put(const char *folder, const uint8_t *bytes, size_t size_by
     if (stat(path, &st) == 0 && (uint64_t)st.st_size == size_bytes) return ERR_OK;
     bool is_new = stat(place, &st) != 0;
     enum err e = body_files_make_folder(place, fault);
-    if (e == ERR_OK && is_new) e = sync_folder(bodies, fault);
+    if (e == ERR_OK && is_new) e = body_files_sync_folder(bodies, fault);
     return e == ERR_OK ? write_new(place, path, bytes, size_bytes, fault) : e;
 }
 

@@ -48,6 +48,7 @@ void store_sweep(struct store *s); // before the thread runs
 // returns ERR_OK. A sync that failed is final: what was written goes.
 MUST_CHECK enum err body_files_put(const char *folder, const uint8_t *bytes, size_t size_bytes,
                                    char sha256[STORE_HASH_BYTES], struct fault *fault);
+MUST_CHECK enum err body_files_sync_folder(const char *path, struct fault *fault);
 void body_files_path(const char *folder, const char *sha256, char *out, size_t out_bytes);
 // Removes every file that `is_named` does not know.
 void body_files_sweep(const char *folder, bool (*is_named)(const char *sha256, void *owner),

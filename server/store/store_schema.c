@@ -84,6 +84,9 @@ enum err store_schema_open(const char *folder, sqlite3 **out, struct fault *faul
     (void)sqlite3_busy_timeout(db, 5000);
     enum err e = run_script(db, settings, fault);
     if (e == ERR_OK) e = migrate(db, fault);
+    // SQLite passes over a failed sync of the folder in which it has made its log: done here, where
+    // a failure is one.
+    if (e == ERR_OK) e = body_files_sync_folder(folder, fault);
     if (e == ERR_OK)
         *out = db;
     else

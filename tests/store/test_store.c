@@ -1,9 +1,12 @@
 // The store: all or nothing, files before rows, what was acknowledged is there after a restart.
 #include <cjson/cJSON.h>
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <sqlite3.h>
+#include <stdatomic.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 #include <uv.h>
 
@@ -16,6 +19,45 @@ static char folder[64];
 static struct store *store;
 static int token_calls, models, versions, grants, drafts, uploads;
 static struct store_version last_version;
+
+// The program's own fsync and fdatasync stand before the system's, for SQLite too: the one that is
+// counted down to fails as a broken disk's would.
+static atomic_int syncs_left = -1, syncs_done; // -1: none fails
+// Folders that were synced before: SQLite syncs the one of its log again, and may pass over that.
+static ino_t synced[64];
+static size_t synced_count;
+static atomic_bool was_synced;
+
+static bool is_synced_folder(int fd)
+{
+    struct stat st;
+    if (fstat(fd, &st) != 0 || !S_ISDIR(st.st_mode)) return false;
+    for (size_t i = 0; i < synced_count; i++)
+        if (synced[i] == st.st_ino) return true;
+    if (synced_count < sizeof synced / sizeof synced[0]) synced[synced_count++] = st.st_ino;
+    return false;
+}
+
+static int sync_or_fail(long number, int fd)
+{
+    int left = atomic_load(&syncs_left);
+    bool again = is_synced_folder(fd);
+    atomic_fetch_add(&syncs_done, 1);
+    if (left > 0) atomic_store(&syncs_left, left - 1);
+    if (left != 0) return (int)syscall(number, fd);
+    atomic_store(&syncs_left, -1);
+    atomic_store(&was_synced, again);
+    errno = EIO;
+    return -1;
+}
+int fsync(int fd)
+{
+    return sync_or_fail(SYS_fsync, fd);
+}
+int fdatasync(int fd)
+{
+    return sync_or_fail(SYS_fdatasync, fd);
+}
 
 static void on_tokens(void *owner)
 {
@@ -109,6 +151,22 @@ static void load(void)
     const struct store_visitor v = {count_model, count_version, count_grant,
                                     count_draft, count_upload,  NULL};
     models = versions = grants = drafts = uploads = 0;
+    EXPECT(store_load(store, &v, &fault) == ERR_OK);
+}
+
+static const char *counted; // only this model's versions
+static void count_version_of(void *owner, const struct store_version *v)
+{
+    if (strcmp(v->model, counted) == 0) count_version(owner, v);
+}
+
+static void load_model(const char *model)
+{
+    struct fault fault = {0};
+    const struct store_visitor v = {count_model, count_version_of, count_grant,
+                                    count_draft, count_upload,     NULL};
+    counted = model;
+    versions = 0;
     EXPECT(store_load(store, &v, &fault) == ERR_OK);
 }
 
@@ -311,6 +369,62 @@ static void a_newer_schema_is_left_alone(void)
     store = NULL;
 }
 
+static bool holds(const char *sha256, const char *body)
+{
+    char path[1200], text[64] = "";
+    body_path(sha256, path, sizeof path);
+    FILE *f = fopen(path, "rb");
+    size_t n = f ? fread(text, 1, sizeof text - 1, f) : 0;
+    if (f) (void)fclose(f);
+    return f && n == strlen(body) && strcmp(text, body) == 0;
+}
+
+// Each sync of a commit fails once: nothing of that commit is there, neither now nor after a
+// restart, what was acknowledged before is, and the same commit again is made anew, not trusted.
+static void a_sync_that_fails_is_final(void)
+{
+    uint32_t number = 0;
+    int failed = 0;
+    for (int at = 0; at < 32; at++) {
+        char body[32];
+        (void)snprintf(body, sizeof body, "body of sync %d", at);
+        synced_count = 0;
+        EXPECT(open_store());
+        struct store_commit c = version_commit("s", number + 1, body);
+        atomic_store(&syncs_done, 0);
+        atomic_store(&syncs_left, at);
+        enum err e = commit(&c);
+        bool hit = atomic_exchange(&syncs_left, -1) == -1;
+        int syncs = atomic_load(&syncs_done);
+        EXPECT(hit == (e != ERR_OK) || (hit && atomic_load(&was_synced)));
+        if (e == ERR_OK) {
+            number++;
+            close_store();
+            if (hit) continue;
+            printf("     %d syncs a commit, each failed once: %d refused it\n", syncs, failed);
+            break;
+        }
+        failed++;
+        EXPECT(c.job.fault.line[0]);
+        char path[1200];
+        body_path(c.sha256, path, sizeof path);
+        EXPECT(access(path, F_OK) != 0);
+        close_store();
+        EXPECT(open_store());
+        load_model("s");
+        EXPECT(versions == (int)number);
+        struct store_commit again = version_commit("s", number + 1, body);
+        EXPECT(commit(&again) == ERR_OK && holds(again.sha256, body));
+        number++;
+        close_store();
+    }
+    EXPECT(failed >= 3); // the file, its folder, the transaction
+    EXPECT(open_store());
+    load_model("s");
+    EXPECT(versions == (int)number);
+    close_store();
+}
+
 int main(void)
 {
     snprintf(folder, sizeof folder, "/tmp/sinew-store-XXXXXX");
@@ -321,6 +435,7 @@ int main(void)
     RUN(answers_are_kept_with_what_they_answered);
     RUN(uploads_go_on_after_a_restart);
     RUN(tokens_of_another_program_are_seen);
+    RUN(a_sync_that_fails_is_final);
     RUN(one_server_has_the_folder);
     RUN(a_newer_schema_is_left_alone);
     (void)uv_loop_close(&loop);
