@@ -12,6 +12,7 @@ import urllib.request
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import e2e  # noqa: E402
+import modeller  # noqa: E402
 
 PORT = 17480
 
@@ -38,7 +39,8 @@ class Readme(unittest.TestCase):
 
     def start_server(self):
         self.server = subprocess.Popen(
-            [e2e.SINEWD, "serve", "--model", self.folder / "character.glb", "--data", self.folder / "data",
+            [e2e.SINEWD, "serve", "--model", self.folder / "character.glb", "--model",
+             f"mira={e2e.ROOT / 'tests/assets/characters/mira.rig.json'}", "--data", self.folder / "data",
              "--http", f"127.0.0.1:{PORT}", "--tls", "127.0.0.1:0"],
             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         for _ in range(300):
@@ -77,6 +79,8 @@ class Readme(unittest.TestCase):
         for line in lines:
             if " play " in line:
                 self.start_server()
+                token = modeller.add_token(str(self.folder / "data"), "modeller", "ann")
+                (self.folder / "ann.token").write_text(token + "\n")
             words = [w.replace("build/release", str(e2e.BUILD)).replace(":7480", f":{PORT}")
                      for w in shlex.split(line)]
             r = subprocess.run(words, cwd=self.folder, capture_output=True, text=True, timeout=120)

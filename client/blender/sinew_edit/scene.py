@@ -59,7 +59,8 @@ def fill_mesh(mesh, positions, parts):
     mesh.loops.foreach_set("vertex_index", corners)
     mesh.polygons.add(count)
     mesh.polygons.foreach_set("loop_start", array.array("i", range(0, 3 * count, 3)))
-    mesh.polygons.foreach_set("loop_total", array.array("i", [3] * count))
+    if bpy.app.version < (3, 6, 0):  # since then it follows from where loops start
+        mesh.polygons.foreach_set("loop_total", array.array("i", [3] * count))
     mesh.polygons.foreach_set("material_index", materials)
     mesh.polygons.foreach_set("use_smooth", array.array("b", [1] * count))
     mesh.update(calc_edges=True)
