@@ -158,7 +158,7 @@ class BlenderTest(unittest.TestCase):
         print(f"\n  frames around the publish: {count}, missing {missing}, repeated {repeated}; stream off by "
               f"{off * 1e3:.3f} mm (a step: {step * 1e3:.3f} mm), live view off by {live * 1e3:.4f} mm")
         self.assertEqual((missing, repeated), (0, 0))
-        self.assertGreater(count, 20)
+        self.assertGreater(count, 5 if e2e.SANITIZED else 20)
         self.assertLessEqual(off, step)
         self.assertGreater(farthest(old, sculpt), 0.01)
         self.assertLess(live, 1e-5)  # float frames of the draft, in its pose

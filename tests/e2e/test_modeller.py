@@ -176,7 +176,7 @@ class ModellerTest(unittest.TestCase):
         print(f"\n  frames around the publish: {count}, missing {missing}, repeated {repeated}; "
               f"off by {off * 1e3:.3f} mm (a step: {step * 1e3:.3f} mm), publish {1e3 * (done - begun):.1f} ms")
         self.assertEqual((missing, repeated), (0, 0))
-        self.assertGreater(count, 20)
+        self.assertGreater(count, 5 if e2e.SANITIZED else 20)
         self.assertLessEqual(off, step)
         self.assertGreater(farthest(old, sculpt), 0.01)
         self.assertEqual(surfaces, [])       # the topology is the same: no SURFACE came again
@@ -325,7 +325,7 @@ class ModellerTest(unittest.TestCase):
         watcher.stop()
         print(f"\n  a root's table published: {count} frames, missing {missing}, repeated {repeated}")
         self.assertEqual(repeated, 0)
-        self.assertGreater(count, 20)
+        self.assertGreater(count, 5 if e2e.SANITIZED else 20)
         self.assertEqual(m.ask("GET", path + "/weights").body, modeller.pack(wanted))
         file = pathlib.Path(self.folder.name) / "waist.sinew"
         file.write_bytes(m.ask("GET", f"/v1/models/mira/versions/{made.json()['version']}/file").body)
