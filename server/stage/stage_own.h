@@ -118,7 +118,8 @@ struct stage {
     struct scene *scenes;
     struct view *views;
     uint32_t scene_count, view_count, next_scene, next_actor;
-    uint64_t tick; // newest
+    uint64_t tick;   // newest
+    uint32_t missed; // ticks before it that are made up for: inputs take effect in the first
     bool ticked;
     struct stage_near *near;
     struct input_desk desk;

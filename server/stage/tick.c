@@ -7,9 +7,10 @@
 // the grids; frames. With many actors each is one piece of work; with few, each stage of each
 // actor is cut into parts, with a join between the stages. Both give the same bits.
 enum {
-    IDLE_TICKS = 60,   // a viewer that takes nothing for so long does not hold anchors back
-    PATIENCE_MAX = 2,  // as a power of two: ticks between key frames that nobody takes
-    PARTS_PER_SEAT = 2 // of work in a phase: evens out what parts cost
+    IDLE_TICKS = 60,    // a viewer that takes nothing for so long does not hold anchors back
+    PATIENCE_MAX = 2,   // as a power of two: ticks between key frames that nobody takes
+    PARTS_PER_SEAT = 2, // of work in a phase: evens out what parts cost
+    CATCH_UP_MAX = 30   // ticks that were missed and are posed all the same; more: it was a halt
 };
 
 struct tick_work {
@@ -26,8 +27,8 @@ static void log_inputs(struct stage *s)
         if (!a) continue;
         a->wanted = false;
         for (uint32_t k = 0; k < a->pending_count; k++)
-            a->applied[a->applied_written++ % APPLIED_MAX] =
-                (struct session_applied_entry){.tick = s->tick, .sequence = a->pending[k]};
+            a->applied[a->applied_written++ % APPLIED_MAX] = (struct session_applied_entry){
+                .tick = s->tick - s->missed, .sequence = a->pending[k]};
         a->pending_count = 0;
         a->sequence_used = a->sequence_newest;
         for (size_t q = 0; q < CODER_QUALITIES; q++)
@@ -96,11 +97,20 @@ static void list_items(struct stage *s)
 
 // ---- surfaces -----------------------------------------------------------------------------
 
+static bool pose_at(const struct stage *s, struct actor *a, uint64_t tick)
+{
+    uint64_t age = tick > a->first_tick ? tick - a->first_tick : 0;
+    return body_pose(&a->body, (double)age / (double)s->options.tick_hz);
+}
+
+// Who has a memory is posed at missed ticks too, with the inputs that were waiting: what it looks
+// like must not depend on how busy the machine was, and a replay knows nothing of that.
 static void pose_item(struct stage *s, struct tick_item *item)
 {
-    const struct actor *a = item->actor;
-    uint64_t age = s->tick > a->first_tick ? s->tick - a->first_tick : 0;
-    bool changed = body_pose(&item->actor->body, (double)age / (double)s->options.tick_hz);
+    struct actor *a = item->actor;
+    for (uint64_t back = s->missed; back > 0 && body_has_memory(&a->body); back--)
+        (void)pose_at(s, a, s->tick - back);
+    bool changed = pose_at(s, a, s->tick);
     item->changed = changed && a->wanted;
 }
 
@@ -312,6 +322,7 @@ void stage_tick(struct stage *s, const struct ticker_tick *tick)
 {
     CHECK(!s->ticked || tick->number > s->tick);
     s->tick = tick->number;
+    s->missed = s->ticked && tick->skipped <= CATCH_UP_MAX ? tick->skipped : 0;
     s->ticked = true;
     log_inputs(s);
     for (struct view *v = s->views; v; v = v->next)

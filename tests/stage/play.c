@@ -106,6 +106,12 @@ void play_tick(struct play *p)
     ticker_done(&p->ticker, &tick, p->now_ns, p->now_ns, 0);
 }
 
+void play_halt(struct play *p, uint32_t ticks)
+{
+    p->now_ns += ticker_wait_ns(&p->ticker, p->now_ns) + UINT64_C(1000000000) * ticks / 60 + 1000;
+    play_tick(p);
+}
+
 static void forget_actor(struct player_actor *a)
 {
     for (int i = 0; i < SURFACE_LODS_MAX; i++) {
@@ -331,6 +337,17 @@ enum err player_place(struct player *p, float x, float y, float z, float yaw_rad
                                 .yaw_rad = yaw_rad,
                                 .scale = scale};
     CHECK(input_encode_place(&w, &place) == ERR_OK);
+    return send(p, bytes, &w);
+}
+
+enum err player_move(struct player *p, float right, float ahead)
+{
+    static struct input_control control;
+    uint8_t bytes[512];
+    struct wire_writer w = wire_write(bytes, sizeof bytes);
+    control = (struct input_control){
+        .head = {.sequence = ++p->sequence}, .fields = INPUT_MOVE, .move = {right, ahead}};
+    CHECK(input_encode_control(&w, &control) == ERR_OK);
     return send(p, bytes, &w);
 }
 

@@ -24,6 +24,7 @@ bool play_open(struct play *p, uint32_t workers, enum play_model model,
 void play_close(struct play *p);
 bool play_serve(struct play *p, const char *name, enum play_model model); // (a new version of) it
 void play_tick(struct play *p);                                           // the next one
+void play_halt(struct play *p, uint32_t ticks); // the machine was busy for so long: then one
 
 enum { PLAYER_ACTORS_MAX = 12 };
 struct player_lod {
@@ -66,6 +67,7 @@ void player_positions(const struct player_actor *a, float *out);
 enum err player_pose(struct player *p, const char *clip, float time_s);
 enum err player_place(struct player *p, float x, float y, float z, float yaw_rad, float scale);
 enum err player_face(struct player *p, uint16_t shape, float weight);
+enum err player_move(struct player *p, float right, float ahead); // CONTROL
 
 // A body of its own without correctives, on what the caller keeps.
 void play_body(const struct model *model, const struct face_map *map, struct body *out);

@@ -1,3 +1,5 @@
+#include <string.h>
+
 #include "tests/stage/play.h"
 #include "tests/testing.h"
 int testing_failures;
@@ -51,9 +53,50 @@ static void frames_have_the_same_bytes_for_every_number_of_workers(void)
     }
 }
 
+// Ten seconds in which the machine is held up now and then, against ten without: what has a memory
+// looks the same in the end, and inputs are said to have been used where they took effect.
+static void missed_ticks_change_nothing(void)
+{
+    struct play p[2];
+    struct player players[2];
+    struct stage_join join = {.scene = "hall", .controls = true, .settings = {.raw = true}};
+    for (int k = 0; k < 2; k++) {
+        EXPECT(play_open(&p[k], 0, PLAY_PUP, NULL));
+        EXPECT(player_join(&players[k], &p[k], &join));
+        for (int t = 0; t < 600;) {
+            uint32_t halt = k == 1 && t % 50 == 20 ? 7 : k == 1 && t % 50 == 40 ? 3 : 0;
+            if (t % 50 == 20) // arrives while the machine is held up
+                EXPECT(player_move(&players[k], t % 100 == 20 ? 0.4F : -1, 1) == ERR_OK);
+            view_set_ready(players[k].view, true);
+            if (halt)
+                play_halt(&p[k], halt);
+            else
+                play_tick(&p[k]);
+            player_take(&players[k]);
+            t += (int)halt + 1;
+        }
+    }
+    const struct player_actor *a = player_own(&players[0]), *b = player_own(&players[1]);
+    struct session_applied_entry used[2][16];
+    size_t count[2];
+    EXPECT(a->head.tick == b->head.tick && a->frames > b->frames);
+    EXPECT(memcmp(a->head.translation, b->head.translation, sizeof a->head.translation) == 0);
+    EXPECT(memcmp(a->raw, b->raw, 6 * a->lods[0].vertex_count * sizeof *a->raw) == 0);
+    for (int k = 0; k < 2; k++)
+        count[k] = stage_applied(p[k].stage, view_own_id(players[k].view), used[k], 16);
+    EXPECT(count[0] == 12 && count[1] == 12);
+    for (size_t i = 0; i < 12; i++)
+        EXPECT(used[0][i].tick == used[1][i].tick && used[0][i].sequence == used[1][i].sequence);
+    for (int k = 0; k < 2; k++) {
+        player_leave(&players[k]);
+        play_close(&p[k]);
+    }
+}
+
 int main(void)
 {
     RUN(frames_have_the_same_bytes_for_every_number_of_workers);
+    RUN(missed_ticks_change_nothing);
     play_forget_models();
     TESTING_MAIN_END;
 }
