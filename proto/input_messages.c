@@ -223,9 +223,10 @@ enum err input_decode_control(const uint8_t *payload, size_t size_bytes, struct 
 
 // ---- SENSOR ----
 
-static enum err sensor_check(const struct input_sensor *s)
+enum err input_check_sensor(const struct input_sensor *s)
 {
     if (s->head.sequence == 0) return ERR_MALFORMED;
+    if (s->device_count > INPUT_DEVICES_MAX || s->hand_count > 2) return ERR_LIMIT;
     for (uint32_t i = 0; i < s->device_count; i++) {
         const struct input_device *d = &s->devices[i];
         if (!wire_finite(d->position, 3) || !wire_finite(d->rotation, 4) ||
@@ -245,15 +246,15 @@ static enum err sensor_check(const struct input_sensor *s)
 
 enum err input_encode_sensor(struct wire_writer *w, const struct input_sensor *in)
 {
-    if (in->device_count > INPUT_DEVICES_MAX || in->hand_count > 2) return ERR_LIMIT;
-    enum err e = sensor_check(in);
+    enum err e = input_check_sensor(in);
     if (e) return e;
     size_t at = messages_begin(w, MESSAGE_SENSOR);
     put_head(w, &in->head);
     wire_put_u64(w, in->sample_time_us);
     wire_put_u16(w, (uint16_t)in->device_count);
     wire_put_u16(w, (uint16_t)in->hand_count);
-    wire_put_u32(w, 0);
+    wire_put_u16(w, in->requests);
+    wire_put_u16(w, 0);
     for (uint32_t i = 0; i < in->device_count; i++) {
         const struct input_device *d = &in->devices[i];
         wire_put_u8(w, d->id);
@@ -285,7 +286,8 @@ enum err input_decode_sensor(const uint8_t *payload, size_t size_bytes, struct i
     s.sample_time_us = wire_u64(&r);
     uint32_t device_count = wire_u16(&r);
     s.hand_count = wire_u16(&r);
-    (void)wire_u32(&r);
+    s.requests = wire_u16(&r);
+    (void)wire_u16(&r);
     if (r.failed) return ERR_TRUNCATED;
     if (device_count > INPUT_DEVICES_MAX || s.hand_count > 2) return ERR_LIMIT;
     for (uint32_t i = 0; i < device_count; i++) {
@@ -310,7 +312,7 @@ enum err input_decode_sensor(const uint8_t *payload, size_t size_bytes, struct i
             wire_floats(&r, &h->rotation[0][0], (size_t)INPUT_HAND_JOINTS * 4);
     }
     if (r.failed) return ERR_TRUNCATED;
-    enum err e = sensor_check(&s);
+    enum err e = input_check_sensor(&s);
     if (e) return e;
     *out = s;
     return ERR_OK;

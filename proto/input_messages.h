@@ -83,7 +83,22 @@ struct input_control {
     X(4, chest)                                                                                    \
     X(5, shoulder_l)                                                                               \
     X(6, shoulder_r)                                                                               \
-    X(7, elbow_l) X(8, elbow_r) X(9, knee_l) X(10, knee_r) X(11, foot_l) X(12, foot_r)
+    X(7, elbow_l)                                                                                  \
+    X(8, elbow_r)                                                                                  \
+    X(9, knee_l)                                                                                   \
+    X(10, knee_r)                                                                                  \
+    X(11, foot_l)                                                                                  \
+    X(12, foot_r)                                                                                  \
+    X(13, gaze)      /* where the eyes look: its -Z */                                             \
+    X(14, tracker_1) /* on a part of the body that calibration finds */                            \
+    X(15, tracker_2)                                                                               \
+    X(16, tracker_3)                                                                               \
+    X(17, tracker_4)                                                                               \
+    X(18, tracker_5)                                                                               \
+    X(19, tracker_6)                                                                               \
+    X(20, tracker_7)                                                                               \
+    X(21, tracker_8)                                                                               \
+    X(22, tracker_9) X(23, tracker_10) X(24, tracker_11) X(25, tracker_12)
 enum input_device_id {
 #define X(id, name) INPUT_DEVICE_##name = (id),
     INPUT_DEVICE_MAP(X)
@@ -98,7 +113,8 @@ enum input_device_flags {
     INPUT_ROTATION_VALID = 2,
     INPUT_TRACKED = 4, // measured, not guessed
     INPUT_VELOCITY_VALID = 8,
-    INPUT_ANGULAR_VALID = 16
+    INPUT_ANGULAR_VALID = 16,
+    INPUT_HELD = 32 // a tracker that is a controller in a hand, by its grip; which hand is found
 };
 struct input_device {
     uint8_t id;    // enum input_device_id; others are skipped by the decoder
@@ -117,10 +133,17 @@ struct input_hand {
     float splay[5];                       // -1 .. 1
     float rotation[INPUT_HAND_JOINTS][4]; // in the hand device's space
 };
-enum { INPUT_DEVICES_MAX = 32 };
+enum { INPUT_DEVICES_MAX = 32, INPUT_TRACKERS = 12 };
+enum input_sensor_requests {
+    INPUT_CALIBRATE = 1,    // the wearer stands in a T-pose or at ease: measure from this sample on
+    INPUT_HANDS_WORLD = 2,  // hands meet the world where the wearer's do
+    INPUT_HANDS_SCALED = 4, // the wearer's proportions are scaled to the character's
+    INPUT_FORGET = 8        // the calibration: begin as with the first sample
+};
 struct input_sensor {
     struct input_head head;
     uint64_t sample_time_us; // when measured, client's clock; 0: head.client_time_us
+    uint16_t requests;       // enum input_sensor_requests; other bits are skipped
     uint32_t device_count, hand_count;
     struct input_device devices[INPUT_DEVICES_MAX];
     struct input_hand hands[2];
@@ -154,6 +177,8 @@ MUST_CHECK enum err input_decode_control(const uint8_t *payload, size_t size_byt
 MUST_CHECK enum err input_encode_sensor(struct wire_writer *w, const struct input_sensor *in);
 MUST_CHECK enum err input_decode_sensor(const uint8_t *payload, size_t size_bytes,
                                         struct input_sensor *out);
+// What an encoder would refuse: for messages that came some other way.
+MUST_CHECK enum err input_check_sensor(const struct input_sensor *in);
 // type: MESSAGE_FACE or MESSAGE_CUSTOMISE
 MUST_CHECK enum err input_encode_values(struct wire_writer *w, uint8_t type,
                                         const struct input_values *in);

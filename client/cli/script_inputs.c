@@ -8,6 +8,7 @@
 
 #include "proto/input_messages.h"
 #include "proto/pose_message.h"
+#include "proto/sensor_json.h"
 
 static enum err bad(struct fault *fault, const char *key, const char *what)
 {
@@ -298,103 +299,34 @@ static enum err do_control(struct sinew_client *c, const cJSON *json, uint32_t *
 
 // ---- sensor ----
 
-static enum err read_device(const cJSON *json, struct sinew_device *to, struct fault *fault)
-{
-    const cJSON *item;
-    bool fine = cJSON_IsObject(json);
-    uint8_t id;
-    *to = (struct sinew_device){.name = json->string, .rotation = {0, 0, 0, 1}};
-    if (!input_device_find(json->string, &id))
-        return bad(fault, json->string, "no such device; see the script format");
-    uint32_t given = 0, refused = 0;
-    cJSON_ArrayForEach(item, json)
-    {
-        const char *key = item->string;
-        if (strcmp(key, "position") == 0) {
-            given |= SINEW_DEVICE_POSITION;
-            fine = fine && read_floats(item, to->position, 3);
-        } else if (strcmp(key, "rotation") == 0) {
-            given |= SINEW_DEVICE_ROTATION;
-            fine = fine && read_floats(item, to->rotation, 4);
-        } else if (strcmp(key, "position_valid") == 0) {
-            refused |= cJSON_IsFalse(item) ? SINEW_DEVICE_POSITION : 0;
-        } else if (strcmp(key, "rotation_valid") == 0) {
-            refused |= cJSON_IsFalse(item) ? SINEW_DEVICE_ROTATION : 0;
-        } else if (strcmp(key, "tracked") == 0) {
-            given |= cJSON_IsTrue(item) ? SINEW_DEVICE_TRACKED : 0;
-        } else {
-            return bad(fault, key,
-                       "unknown; a device has position, rotation, position_valid, "
-                       "rotation_valid, tracked");
-        }
-    }
-    to->flags = given & ~refused;
-    return fine ? ERR_OK : bad(fault, json->string, "position is 3 numbers, rotation 4");
-}
-
-static enum err read_hand(const cJSON *json, struct sinew_hand *to, struct fault *fault)
-{
-    const cJSON *item;
-    bool fine = cJSON_IsObject(json);
-    *to = (struct sinew_hand){.side = strcmp(json->string, "right") == 0};
-    if (!to->side && strcmp(json->string, "left") != 0)
-        return bad(fault, json->string, "fingers are of left or right");
-    cJSON_ArrayForEach(item, json)
-    {
-        if (strcmp(item->string, "curl") == 0) {
-            to->fields |= SINEW_HAND_CURL;
-            fine = fine && read_floats(item, to->curl, 5);
-        } else if (strcmp(item->string, "splay") == 0) {
-            to->fields |= SINEW_HAND_SPLAY;
-            fine = fine && read_floats(item, to->splay, 5);
-        } else {
-            fine = false;
-        }
-    }
-    return fine ? ERR_OK : bad(fault, json->string, "fingers have curl and splay, 5 numbers each");
-}
-
-struct sensor {
-    struct sinew_sensor out;
-    struct sinew_device devices[INPUT_DEVICES_MAX];
-    struct sinew_hand hands[2];
-};
-
-static enum err read_sensor_group(const cJSON *group, struct sensor *to, struct fault *fault)
-{
-    bool fingers = strcmp(group->string, "fingers") == 0;
-    const cJSON *item;
-    enum err e = ERR_OK;
-    if (!fingers && strcmp(group->string, "devices") != 0)
-        return bad(fault, group->string, "unknown; sensor has devices, fingers");
-    if (!cJSON_IsObject(group)) return bad(fault, group->string, "must be an object by name");
-    cJSON_ArrayForEach(item, group)
-    {
-        if (e) return e;
-        if (fingers ? to->out.hand_count == 2 : to->out.device_count == INPUT_DEVICES_MAX)
-            return bad(fault, group->string, "too many");
-        if (fingers)
-            e = read_hand(item, &to->hands[to->out.hand_count++], fault);
-        else
-            e = read_device(item, &to->devices[to->out.device_count++], fault);
-    }
-    return e;
-}
-
 static enum err do_sensor(struct sinew_client *c, const cJSON *json, uint32_t *sequence,
                           struct fault *fault)
 {
-    struct sensor sensor = {.out = {.struct_size = sizeof sensor.out}};
-    const cJSON *group;
-    cJSON_ArrayForEach(group, json)
-    {
-        enum err e = read_sensor_group(group, &sensor, fault);
-        if (e) return e;
+    struct input_sensor read;
+    struct sinew_device devices[INPUT_DEVICES_MAX];
+    struct sinew_hand hands[2];
+    enum err e = sensor_json_read(json, &read, fault);
+    if (e || !c) return e;
+    for (uint32_t i = 0; i < read.device_count; i++) {
+        const struct input_device *d = &read.devices[i];
+        devices[i] = (struct sinew_device){.name = input_device_name(d->id), .flags = d->flags};
+        memcpy(devices[i].position, d->position, sizeof d->position);
+        memcpy(devices[i].rotation, d->rotation, sizeof d->rotation);
     }
-    sensor.out.devices = sensor.devices;
-    sensor.out.hands = sensor.hands;
-    if (!c) return ERR_OK;
-    return from_result(sinew_send_sensor(c, &sensor.out, sequence), "sensor", fault);
+    for (uint32_t i = 0; i < read.hand_count; i++) {
+        const struct input_hand *h = &read.hands[i];
+        hands[i] = (struct sinew_hand){.side = h->side, .fields = h->fields};
+        memcpy(hands[i].curl, h->curl, sizeof h->curl);
+        memcpy(hands[i].splay, h->splay, sizeof h->splay);
+        memcpy(hands[i].rotation, h->rotation, sizeof h->rotation);
+    }
+    const struct sinew_sensor sensor = {.struct_size = sizeof sensor,
+                                        .devices = devices,
+                                        .hands = hands,
+                                        .device_count = read.device_count,
+                                        .hand_count = read.hand_count,
+                                        .requests = read.requests};
+    return from_result(sinew_send_sensor(c, &sensor, sequence), "sensor", fault);
 }
 
 // ---- one for all ----

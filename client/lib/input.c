@@ -351,13 +351,15 @@ void input_step(struct sinew_client *c, uint64_t now_us)
 static bool fill_sensor(struct input_sensor *to, const struct sinew_sensor *from)
 {
     if (from->device_count > INPUT_DEVICES_MAX || from->hand_count > 2) return false;
+    if (from->requests > UINT16_MAX) return false;
     to->sample_time_us = from->sample_time_us;
+    to->requests = (uint16_t)from->requests;
     to->device_count = (uint32_t)from->device_count;
     to->hand_count = (uint32_t)from->hand_count;
     for (size_t i = 0; i < from->device_count; i++) {
         const struct sinew_device *d = &from->devices[i];
         struct input_device *out = &to->devices[i];
-        if (!d->name || !input_device_find(d->name, &out->id) || d->flags > 31) return false;
+        if (!d->name || !input_device_find(d->name, &out->id) || d->flags > 63) return false;
         out->flags = (uint8_t)d->flags;
         memcpy(out->position, d->position, sizeof out->position);
         memcpy(out->rotation, d->rotation, sizeof out->rotation);

@@ -96,6 +96,24 @@ static void put_inputs(struct metrics_text *m, const struct hub_snapshot *h, uin
             (void)snprintf(label, sizeof label, "proto=\"%s\",result=\"%s\"", types[t], results[r]);
             metrics_value(m, label, (double)h->counts->inputs[t][r]);
         }
+    const struct lease_counts *l = &h->counts->leases;
+    for (int p = 0; p < OSC_PROTOCOLS; p++)
+        for (int r = 0; r < OSC_RESULTS; r++) {
+            (void)snprintf(label, sizeof label, "proto=\"%s\",result=\"%s\"",
+                           osc_protocol_name((enum osc_protocol)p),
+                           osc_result_name((enum osc_result)r));
+            metrics_value(m, label, (double)l->messages[p][r]);
+        }
+    metrics_begin(m, "sinew_osc_datagrams_total", "counter",
+                  "UDP datagrams by what became of them.");
+    metrics_value(m, "result=\"read\"", (double)(l->datagrams - l->foreign - l->dropped));
+    metrics_value(m, "result=\"foreign\"", (double)l->foreign);
+    metrics_value(m, "result=\"dropped\"", (double)l->dropped);
+    metrics_counter(m, "sinew_osc_bytes_total", "Bytes of those datagrams.", l->bytes);
+    metrics_counter(m, "sinew_osc_poses_total", "Poses from UDP given to characters.", l->poses);
+    metrics_counter(m, "sinew_osc_paused_total",
+                    "Ticks in which a port received no more than it may.", l->paused);
+    metrics_gauge(m, "sinew_osc_leases", "UDP ports that sessions have.", (double)h->leases);
     metrics_counter(m, "sinew_presses_total", "Presses of actions, each counted once.", presses);
 }
 

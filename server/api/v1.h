@@ -29,6 +29,11 @@ void v1_add_model(struct http_exchange *x, void *api);
 void v1_replace_model(struct http_exchange *x, void *api);
 void v1_retire_model(struct http_exchange *x, void *api);
 
+void v1_osc_open(struct http_exchange *x, void *api);
+void v1_osc_state(struct http_exchange *x, void *api);
+void v1_osc_close(struct http_exchange *x, void *api);
+void v1_calibrate(struct http_exchange *x, void *api);
+
 void v1_upload_create(struct http_exchange *x, void *api);
 void v1_upload_head(struct http_exchange *x, void *api);
 void v1_upload_append(struct http_exchange *x, void *api);

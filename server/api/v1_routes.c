@@ -59,5 +59,9 @@ const struct http_route api_v1_routes[] = {
     ROW(PATCH, "uploads/{id}", MODEL, PIECE_BYTES, v1_upload_append),
     ROW(DELETE, "uploads/{id}", MODEL, 0, v1_upload_delete),
     ROW(GET, "audit", ADMIN, 0, v1_audit),
+    ROW(POST, "sessions/{session}/osc", VIEW, JSON_BYTES, v1_osc_open),
+    ROW(GET, "sessions/{session}/osc", VIEW, 0, v1_osc_state),
+    ROW(DELETE, "sessions/{session}/osc", VIEW, 0, v1_osc_close),
+    ROW(POST, "sessions/{session}/calibrate", VIEW, JSON_BYTES, v1_calibrate),
 };
 const size_t api_v1_route_count = sizeof api_v1_routes / sizeof api_v1_routes[0];

@@ -48,7 +48,7 @@ static const struct row rows[] = {
     {"tls", "--tls", .kind = KIND_ENDPOINT, .at = AT(tls),
      .help = "HTTPS, WSS and the native stream on one port"},
     {"osc", "--osc", .kind = KIND_ENDPOINT_RANGE, .at = AT(osc),
-     .help = "OSC sensor input (UDP), a port or a range of them; not in this version"},
+     .help = "ports for OSC sensor input (UDP): a session leases one; off unless given"},
     {"admin", "--admin", .kind = KIND_ENDPOINT, .at = AT(admin),
      .help = "/status, /metrics and /ops on a listener of their own; loopback only"},
     {"plain_anywhere", "--plain-anywhere", .kind = KIND_TRUTH, .at = AT(plain_anywhere),

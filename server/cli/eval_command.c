@@ -68,6 +68,7 @@ struct evaluation {
     struct arena arena;
     struct face_map map;
     struct correct_map correct;
+    struct puppet puppet; // for scripts
     double *driver_weights;
     struct pose pose;
     struct face_state face;
@@ -277,6 +278,7 @@ static enum err replay_script(struct evaluation *v, const struct eval_options *o
     struct body_options options = {.model = v->model,
                                    .map = &v->map,
                                    .correct = &v->correct,
+                                   .puppet = &v->puppet,
                                    .default_clip = body_default_clip(v->model),
                                    .skinning = chosen_skinning(v, o),
                                    .level = simd_best(),
@@ -291,6 +293,8 @@ static enum err replay_script(struct evaluation *v, const struct eval_options *o
         e = fault_set(fault, ERR_USAGE,
                       "--time is seconds from the start of the script, up to a day");
     if (e == ERR_OK) e = read_script(o->script, (uint32_t)hz, &script, fault);
+    if (e == ERR_OK && puppet_of_model(v->model, &v->puppet) != ERR_OK)
+        e = fault_set(fault, ERR_MEMORY, "no memory for the model's frame");
     if (e == ERR_OK && (!body || body_create(&options, body) != ERR_OK))
         e = fault_set(fault, ERR_MEMORY, "no memory for the model's frame");
     if (e == ERR_OK) e = tell_face(&body->face, o, fault); // until a line sets them

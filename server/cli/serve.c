@@ -244,6 +244,7 @@ static bool make_rest(struct serve *s)
     s->hub = hub_create(&hub);
     s->models = models_create(&models);
     if (!s->connections || !s->hub || !s->models) return false;
+    if (c->osc.set) hub_set_osc(s->hub, c->osc.host, c->osc.port, c->osc.port_last);
     for (size_t i = 0; i < c->origin_count; i++)
         s->origins[i] = s->config.origins[i];
     for (size_t i = 0; i < c->host_count; i++)

@@ -190,8 +190,6 @@ static int run(int argc, char **argv)
     r->argv = argv + 1;
     config_init(&r->config);
     enum err e = config_read_flags(&r->config, r->argc, r->argv, &r->fault);
-    if (e == ERR_OK && r->config.osc.set)
-        e = fault_set(&r->fault, ERR_USAGE, "osc: not in this version: leave it out");
     if (e == ERR_OK) e = open_log(&r->config, &r->fault);
     if (e == ERR_OK) {
         CHECK(uv_loop_init(&r->loop) == 0);

@@ -176,6 +176,12 @@ static void look(struct body *b)
     b->face.pitch = -90 * (double)to[1];
 }
 
+// Sensors are attached, and no POSE stands.
+static bool body_senses(const struct body *b)
+{
+    return b->sensors.live && !b->state.posed;
+}
+
 // The pose at one instant of the tick at `tick_s`, and what swings.
 static void pose_at(struct body *b, double at_s, double tick_s, bool keep)
 {
@@ -193,7 +199,11 @@ static void pose_at(struct body *b, double at_s, double tick_s, bool keep)
     } else {
         body_carry_to(b, tick_s - at_s);
     }
+    if (body_senses(b))
+        body_sensors_pose(&b->sensors, b->options.puppet, m, at_s, (double)s->scale, b->pose);
     look(b);
+    if (body_senses(b))
+        b->face.looks |= body_sensors_look(&b->sensors, &b->face.yaw, &b->face.pitch);
     face_state_weights(&b->face, b->pose, at_s - b->face_age_s, b->faceless);
     b->face_age_s = at_s;
     if (b->rooted) pose_roots(b, at_s);
@@ -216,15 +226,15 @@ bool body_pose(struct body *b, double age_s)
     bool same = b->shown_change == b->change && b->shown_time_s == time_s;
     bool swings = b->extras.moving || b->springs.moving || roots_move(b) ||
                   b->face.customise.moving || (swings_at_all(b) && body_is_carried(b));
-    bool drives = b->control.live, whole = true;
-    if (b->surface && same && !swings && !drives) {
+    bool drives = b->control.live, senses = body_senses(b), whole = true;
+    if (b->surface && same && !swings && !drives && !senses) {
         b->posed_age_s = b->extras_age_s = b->roots_age_s = b->face_age_s = age_s;
         b->way.slope_s = b->way.dt_s = 0;
         if (b->springs.model) springs_wait(&b->springs, age_s);
         return b->stale;
     }
-    // A pose that was told holds since then; where it was before nobody knows.
-    bool between = (drives || !s->posed) && (m->extras_count || m->spring_joints_count);
+    // A pose that was told, by POSE or sensors, holds since then; where it was before nobody knows.
+    bool between = (drives || !s->posed) && !senses && (m->extras_count || m->spring_joints_count);
     if (between) age_s = body_nearest_instant(age_s, &whole);
     if (!drives) body_carry(b, age_s - b->posed_age_s);
     for (bool first = b->shown_change == 0; between && !first;) {
@@ -261,7 +271,8 @@ void body_begin(struct body *b)
 
 bool body_has_memory(const struct body *b)
 {
-    return swings_at_all(b) || b->rooted || b->control.live || b->face.customise.moving;
+    return swings_at_all(b) || b->rooted || b->control.live || b->sensors.live ||
+           b->face.customise.moving;
 }
 
 bool body_has_face(const struct body *b)

@@ -17,6 +17,7 @@
 #include "server/character/pose/springs.h"
 #include "server/character/surface/surface.h"
 #include "server/model/model.h"
+#include "server/stage/body_sensors.h"
 #include "server/stage/body_swing.h"
 
 // One character: what inputs have set, and its surface at one tick of its own time. A stream and
@@ -40,6 +41,7 @@ struct body_options {
     const struct model *model;         // outlives the body
     const struct face_map *map;        // outlives it too
     const struct correct_map *correct; // that too; NULL: no correctives
+    const struct puppet *puppet;       // that too; NULL: sensors are refused
     int32_t default_clip;              // body_default_clip, or MODEL_NONE
     enum model_skinning skinning;
     enum simd_level level;
@@ -50,6 +52,7 @@ struct body {
     struct body_options options;
     struct body_state state;
     struct control control;
+    struct body_sensors sensors;
     struct face_state face; // FACE, look-at and CUSTOMISE
     bool faceless;          // offline: morph weights count as 0
     uint64_t change;        // rises with every input that touches the surface

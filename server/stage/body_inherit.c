@@ -100,6 +100,8 @@ void body_inherit(struct body *b, const struct body *from)
     inherit_face(b, from);
     b->control = from->control;
     b->control.press_count = 0; // their numbers are the old version's
+    b->sensors = from->sensors;
+    b->sensors.live = b->sensors.live && b->options.puppet && b->options.puppet->is_human;
     b->change++;
     b->way = from->way;
     b->posed_age_s = from->posed_age_s;

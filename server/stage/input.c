@@ -7,6 +7,7 @@
 #include "common/check.h"
 #include "proto/messages.h"
 #include "server/model/lookup.h"
+#include "server/stage/input_sensors.h"
 
 enum err input_pose(struct input_desk *desk, struct body *b, const struct pose_message *message,
                     struct fault *fault)
@@ -38,6 +39,7 @@ enum err input_pose(struct input_desk *desk, struct body *b, const struct pose_m
     b->state.time_s = message->time_s;
     b->state.joint_count = message->joint_count;
     memcpy(b->state.joints, desk->joints, message->joint_count * sizeof desk->joints[0]);
+    b->sensors.live = b->sensors.started = false;
     b->control.live = b->control.going = b->motion.started = false;
     b->motion.action = b->motion.queued = MODEL_NONE;
     b->motion.way.speed = b->motion.way.speed_rate = b->motion.way.turning = 0;
@@ -119,6 +121,13 @@ static enum err apply_control(struct input_desk *desk, struct body *b, const uin
     return e;
 }
 
+static enum err apply_sensor(struct input_desk *desk, struct body *b, const uint8_t *payload,
+                             size_t size_bytes, struct fault *fault)
+{
+    enum err e = input_decode_sensor(payload, size_bytes, &desk->message.sensor);
+    return e == ERR_OK ? input_sensor(b, &desk->message.sensor, fault) : e;
+}
+
 static enum err apply_place(struct input_desk *desk, struct body *b, const uint8_t *payload,
                             size_t size_bytes, struct fault *fault)
 {
@@ -151,7 +160,7 @@ enum err input_apply(struct input_desk *desk, struct body *b, uint8_t type, cons
                                         struct fault *) = {
         [MESSAGE_CONTROL] = apply_control,     [MESSAGE_POSE] = apply_pose,
         [MESSAGE_PLACE] = apply_place,         [MESSAGE_FACE] = apply_face,
-        [MESSAGE_CUSTOMISE] = apply_customise,
+        [MESSAGE_CUSTOMISE] = apply_customise, [MESSAGE_SENSOR] = apply_sensor,
     };
     if (!kinds[type])
         return fault_set(fault, ERR_UNSUPPORTED, "this kind of input is not taken yet");

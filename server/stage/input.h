@@ -8,21 +8,21 @@
 
 // INPUT messages to bodies. A message is checked and resolved when it comes (names to indices) and
 // changes what the body was told; the next tick shows it. Of states that come between two ticks
-// the newest wins. Later kinds (SENSOR) add a row to the table in input.c.
-// No allocation.
+// the newest wins. Later kinds add a row to the table in input.c. No allocation.
 struct input_desk { // decoded messages are large: room for one, lent by the caller
     union {
         struct pose_message pose;
         struct input_values values;
         struct input_place place;
         struct input_control control;
+        struct input_sensor sensor;
     } message;
     struct body_joint joints[POSE_JOINTS_MAX];
 };
 
-// payload: of MESSAGE_POSE, PLACE, FACE, CUSTOMISE, CONTROL; ERR_UNSUPPORTED for the kinds that are
-// not made yet. ERR_MALFORMED, ERR_TRUNCATED: broken; ERR_NOT_FOUND, ERR_AMBIGUOUS: a name, told in
-// the fault. On error the body is untouched.
+// payload: of MESSAGE_POSE, PLACE, FACE, CUSTOMISE, CONTROL, SENSOR; ERR_UNSUPPORTED for kinds that
+// are not made yet. ERR_MALFORMED, ERR_TRUNCATED: broken; ERR_NOT_FOUND, ERR_AMBIGUOUS: a name,
+// told in the fault. On error the body is untouched.
 MUST_CHECK enum err input_apply(struct input_desk *desk, struct body *b, uint8_t type,
                                 const uint8_t *payload, size_t size_bytes, struct fault *fault);
 

@@ -33,6 +33,7 @@ static enum err build_basics(struct role_build *b)
         return role_no_memory(b);
     face_map_build(m, &r->own->arena, &r->map);
     correct_map_build(m, NULL, &r->own->arena, &r->correct);
+    if (puppet_of_model(m, &r->puppet) != ERR_OK) return role_no_memory(b);
     return ERR_OK;
 }
 

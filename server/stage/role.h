@@ -8,6 +8,7 @@
 #include "common/simd.h"
 #include "proto/session_messages.h"
 #include "proto/surface_message.h"
+#include "server/character/input/puppet.h"
 #include "server/character/surface/correct.h"
 #include "server/character/surface/face.h"
 #include "server/model/model_file.h"
@@ -40,6 +41,7 @@ struct role {
 
     struct face_map map;
     struct correct_map correct;
+    struct puppet puppet;
     uint32_t detail_count; // 1 .. SURFACE_LODS_MAX
     struct role_detail details[SURFACE_LODS_MAX];
 

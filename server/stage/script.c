@@ -8,7 +8,9 @@
 
 #include "common/check.h"
 #include "common/json_guard.h"
+#include "proto/sensor_json.h"
 #include "server/model/lookup.h"
+#include "server/stage/input_sensors.h"
 
 #define TIME_SLACK_S 1e-6 // a time that a tick misses by less belongs to it
 
@@ -35,8 +37,7 @@ static enum err read_time(const cJSON *item, uint32_t hz, struct script_line *li
 
 static enum err check_line(struct script_line *line, uint32_t hz, struct fault *fault)
 {
-    static const char *const known[] = {"pose", "place", "face", "control", "customise"};
-    static const char *const later[] = {"sensor"};
+    static const char *const known[] = {"pose", "place", "face", "control", "customise", "sensor"};
     bool timed = false;
     if (!cJSON_IsObject(line->json))
         return fault_set(fault, ERR_MALFORMED, "script line %u: must be a JSON object",
@@ -51,15 +52,12 @@ static enum err check_line(struct script_line *line, uint32_t hz, struct fault *
             enum err e = read_time(item, hz, line, fault);
             if (e != ERR_OK) return e;
         }
-        for (size_t i = 0; i < sizeof later / sizeof later[0]; i++)
-            if (strcmp(item->string, later[i]) == 0)
-                return bad(fault, ERR_UNSUPPORTED, line->number, item->string,
-                           "not yet in this version");
         for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
             fine = fine || strcmp(item->string, known[i]) == 0;
         if (!fine)
             return bad(fault, ERR_MALFORMED, line->number, item->string,
-                       "unknown; there are t_s or tick, control, pose, place, face, customise");
+                       "unknown; there are t_s or tick, control, sensor, pose, place, face, "
+                       "customise");
     }
     if (!timed)
         return fault_set(fault, ERR_MALFORMED, "script line %u: t_s is missing", line->number);
@@ -143,6 +141,18 @@ static enum err apply_pose(const struct script_line *line, const cJSON *json,
     struct fault inner = {0};
     enum err e = pose_message_from_json(json, &desk->message.pose, &inner);
     if (e == ERR_OK) e = input_pose(desk, b, &desk->message.pose, &inner);
+    if (e != ERR_OK) return fault_set(fault, e, "script line %u: %.300s", line->number, inner.line);
+    return ERR_OK;
+}
+
+static enum err apply_sensor(const struct script_line *line, const cJSON *json,
+                             struct input_desk *desk, struct body *b, struct fault *fault)
+{
+    struct fault inner = {0};
+    struct input_sensor *sensor = &desk->message.sensor;
+    *sensor = (struct input_sensor){.head.sequence = 1};
+    enum err e = sensor_json_read(json, sensor, &inner);
+    if (e == ERR_OK) e = input_sensor(b, sensor, &inner);
     if (e != ERR_OK) return fault_set(fault, e, "script line %u: %.300s", line->number, inner.line);
     return ERR_OK;
 }
@@ -374,6 +384,8 @@ enum err script_apply(const struct script_line *line, struct input_desk *desk, s
     for (const cJSON *item = line->json->child; e == ERR_OK && item; item = item->next) {
         if (strcmp(item->string, "pose") == 0)
             e = apply_pose(line, item, desk, b, fault);
+        else if (strcmp(item->string, "sensor") == 0)
+            e = apply_sensor(line, item, desk, b, fault);
         else if (strcmp(item->string, "control") == 0)
             e = apply_control(line, item, desk, b, fault);
         else if (strcmp(item->string, "place") == 0)

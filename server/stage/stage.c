@@ -172,6 +172,7 @@ static struct body_options body_options_for(const struct stage *s, const struct 
     return (struct body_options){.model = r->model,
                                  .map = &r->map,
                                  .correct = &r->correct,
+                                 .puppet = &r->puppet,
                                  .default_clip = r->default_clip,
                                  .skinning = (enum model_skinning)r->model->info->skinning,
                                  .level = s->options.level};

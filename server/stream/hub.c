@@ -207,6 +207,7 @@ static void tick(struct hub *h, const struct ticker_tick *t)
         session_before_tick(h->sessions[i], tick_s);
         h->counts.skipped[HUB_SKIP_LATE] += (uint64_t)t->skipped * h->sessions[i]->watch_count;
     }
+    hub_hear(h);
     stage_tick(h->options.stage, t);
     send_all(h);
 }
@@ -383,6 +384,7 @@ void hub_snapshot(const struct hub *h, struct hub_snapshot *out)
     if (h->started) ticker_snapshot(&h->ticker, &out->tick);
     for (size_t i = 0; i < h->session_count; i++) {
         struct session *s = h->sessions[i];
+        out->leases += s->lease != NULL;
         if (s->link)
             out->live++;
         else

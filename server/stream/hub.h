@@ -7,6 +7,7 @@
 #include "server/net/conn.h"
 #include "server/stage/stage.h"
 #include "server/stream/auth.h"
+#include "server/stream/lease.h"
 #include "server/stream/parcel.h"
 #include "server/stream/tally.h"
 #include "server/stream/tickets.h"
@@ -60,6 +61,35 @@ bool hub_issue_ticket(struct hub *h, const struct auth_identity *identity,
                       char out[SECRET_TEXT_BYTES]);
 bool hub_is_full(const struct hub *h);
 
+// UDP input (hub_sensors.c): a port of the range that leases take. Without this there is none.
+void hub_set_osc(struct hub *h, const char *host, uint16_t port_first, uint16_t port_last);
+enum hub_lease {
+    HUB_LEASE_OFF,
+    HUB_LEASE_UNKNOWN,
+    HUB_LEASE_DENIED,
+    HUB_LEASE_FAILED,
+    HUB_LEASE_OK
+};
+struct hub_sensing { // of one session
+    uint16_t port;   // 0: it has no lease
+    char host[64], source[80];
+    uint64_t messages[OSC_PROTOCOLS][OSC_RESULTS];
+    bool made;
+};
+// Who may: whoever opened the session with the same token; of a session without one, a peer of the
+// same address; an admin.
+enum hub_lease hub_lease_open(struct hub *h, const char *session, const struct auth_identity *who,
+                              const struct conn_address *peer, struct hub_sensing *out,
+                              struct fault *fault);
+enum hub_lease hub_lease_close(struct hub *h, const char *session, const struct auth_identity *who,
+                               const struct conn_address *peer);
+enum hub_lease hub_lease_tell(struct hub *h, const char *session, const struct auth_identity *who,
+                              const struct conn_address *peer, struct hub_sensing *out);
+// Requests of a SENSOR message, for whom only UDP speaks.
+enum hub_lease hub_calibrate(struct hub *h, const char *session, const struct auth_identity *who,
+                             const struct conn_address *peer, uint16_t requests,
+                             struct fault *fault);
+
 // Characters are being loaded: who asks for one that is not there yet is told to come back
 // (RESTART) instead of being turned away for good, and keeps its ticket. False at the start.
 void hub_set_loading(struct hub *h, bool loading);
@@ -101,6 +131,7 @@ struct hub_counts {
     uint64_t frames_sent, frame_bytes_sent, batches_sent, skipped[HUB_SKIP_COUNT];
     uint64_t inputs[HUB_INPUT_TYPES][HUB_INPUT_RESULTS];
     uint64_t acks, resyncs, pings, errors_sent, rate_lowered, detail_lowered;
+    struct lease_counts leases;
     struct tally age, input_to_socket, join; // seconds
 };
 struct hub_snapshot {
@@ -109,7 +140,7 @@ struct hub_snapshot {
     const struct tickets *tickets;   // borrowed
     struct ticker_snapshot tick;
     double share; // of the asked rates that the processor allows: 0.1 .. 1
-    size_t live, lost, links_open, sessions_max;
+    size_t live, lost, links_open, sessions_max, leases;
     size_t queue_bytes; // waiting in all connections
     uint64_t last_tick_ns;
     bool draining;

@@ -20,6 +20,9 @@ struct hub {
     uint64_t session_serial;
     struct tickets tickets;
     struct parcel_shelf shelf;
+    char osc_host[256];
+    uint16_t osc_first, osc_last;
+    bool osc; // leases may be had
     struct link_stats link_stats;
     struct hub_counts counts;
     bool started, stopped, loading, draining, drained;
@@ -36,4 +39,5 @@ static inline struct hub *hub_of(const struct link *l)
 uint32_t
 hub_retry_ms(const struct hub *h); // with jitter, so that a crowd does not come back as one
 struct session *hub_find_resume(const struct hub *h, const char *token);
+void hub_hear(struct hub *h); // before a tick: what leases have heard
 size_t hub_sessions_of(const struct hub *h, const struct conn_address *peer);

@@ -81,8 +81,7 @@ static void on_input(struct session *s, const struct message *m)
         results[HUB_INPUT_STALE]++;
     } else if (e == ERR_UNSUPPORTED) {
         results[HUB_INPUT_NOT_YET]++;
-        refuse(s, m, STREAM_INPUT_REFUSED, head.sequence,
-               "this server does not take this kind of input yet");
+        refuse(s, m, STREAM_INPUT_REFUSED, head.sequence, fault.line);
     } else {
         results[HUB_INPUT_REFUSED]++;
         refuse(s, m, code_of(e), head.sequence, fault.line[0] ? fault.line : err_text(e));
@@ -310,6 +309,7 @@ void session_end(struct session *s, enum stream_code code, uint32_t retry_ms)
         if (code) link_close(l, code, retry_ms, NULL);
     }
     supply_clear(&s->supply);
+    lease_close(s->lease);
     stage_leave(h->options.stage, s->view);
     h->sessions[s->index] = h->sessions[--h->session_count];
     h->sessions[s->index]->index = s->index;

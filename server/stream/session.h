@@ -45,6 +45,7 @@ struct session {
     uint64_t lost_ns;
     uint8_t resume_hash[SECRET_HASH_BYTES];
     struct view *view;
+    struct lease *lease; // UDP input; NULL: none
     struct auth_identity who;
     bool is_modeller;   // its own character shows drafts
     bool controls, due; // due: this tick's frames are wanted

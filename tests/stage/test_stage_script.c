@@ -61,7 +61,7 @@ static void bad_lines_are_refused_by_number(void)
                  {"{\"t_s\": 0}\n{\"tick\": 1, \"t_s\": 1}", ERR_MALFORMED},
                  {"{\"t_s\": 0}\n{\"t_s\": 1, \"dance\": 1}", ERR_MALFORMED},
                  {"{\"t_s\": 0}\n{\"t_s\": 1, \"controls\": {}}", ERR_MALFORMED},
-                 {"{\"t_s\": 0}\n{\"t_s\": 1, \"sensor\": {}}", ERR_UNSUPPORTED}};
+                 {"{\"t_s\": 0}\n{\"t_s\": 1, \"sensors\": {}}", ERR_MALFORMED}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct script s = {0};
         struct fault fault;

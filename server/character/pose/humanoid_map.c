@@ -1,5 +1,7 @@
 #include "server/character/pose/humanoid_map.h"
 
+#include <stdlib.h>
+
 static uint32_t depth_of(const int32_t *parents, int32_t node)
 {
     uint32_t depth = 0;
@@ -58,4 +60,26 @@ void humanoid_map(const char *const *names, const int32_t *parents, size_t count
     mend_arms(bones, seconds);
     for (int i = 0; i < HUMANOID_BONE_COUNT; i++)
         out[i] = bones[i].node;
+}
+
+enum err humanoid_map_model(const struct model *m, int32_t out[HUMANOID_BONE_COUNT])
+{
+    size_t count = m->nodes_count;
+    const char **names = malloc((count + 1) * sizeof *names);
+    int32_t *parents = malloc((count + 1) * sizeof *parents);
+    enum err err = names && parents ? ERR_OK : ERR_MEMORY;
+    for (size_t i = 0; err == ERR_OK && i < count; i++) {
+        names[i] = m->text + m->nodes[i].name;
+        parents[i] = m->nodes[i].parent;
+    }
+    if (err == ERR_OK) humanoid_map(names, parents, count, out);
+    for (size_t i = 0; m->bones_count > 0 && i < HUMANOID_BONE_COUNT; i++)
+        out[i] = -1;
+    for (size_t i = 0; i < m->bones_count; i++) {
+        int32_t bone = humanoid_find(m->text + m->bones[i].bone);
+        if (bone >= 0) out[bone] = (int32_t)m->bones[i].node;
+    }
+    free(names);
+    free(parents);
+    return err;
 }

@@ -424,12 +424,13 @@ enum sinew_device_flags {
     SINEW_DEVICE_ROTATION = 2,
     SINEW_DEVICE_TRACKED = 4, /* measured, not guessed */
     SINEW_DEVICE_VELOCITY = 8,
-    SINEW_DEVICE_ANGULAR = 16
+    SINEW_DEVICE_ANGULAR = 16,
+    SINEW_DEVICE_HELD = 32 /* a tracker_N that is a controller in a hand, by its grip */
 };
 struct sinew_device { /* OpenXR axes: +X right, +Y up, -Z forward; metres */
-    const char
-        *name;      /* head, hand_l/r, pelvis, chest, shoulder_l/r, elbow_l/r, knee_l/r, foot_l/r */
-    uint32_t flags; /* enum sinew_device_flags: what is valid */
+    const char *name; /* head, hand_l/r, pelvis, chest, shoulder_l/r, elbow_l/r, knee_l/r, foot_l/r,
+                         gaze, tracker_1 .. tracker_12 */
+    uint32_t flags;   /* enum sinew_device_flags: what is valid */
     float position[3], rotation[4], velocity[3], angular[3];
 };
 enum sinew_hand_fields { SINEW_HAND_CURL = 1, SINEW_HAND_SPLAY = 2, SINEW_HAND_JOINTS = 4 };
@@ -440,12 +441,19 @@ struct sinew_hand {
     float splay[5];        /* -1 .. 1 */
     float rotation[26][4]; /* OpenXR hand joints, in the hand device's space */
 };
+enum sinew_sensor_requests {
+    SINEW_SENSOR_CALIBRATE = 1,    /* the wearer stands in a T-pose or at ease: measure now */
+    SINEW_SENSOR_HANDS_WORLD = 2,  /* hands meet the world where the wearer's do */
+    SINEW_SENSOR_HANDS_SCALED = 4, /* the wearer's proportions are scaled to the character's */
+    SINEW_SENSOR_FORGET = 8        /* the calibration */
+};
 struct sinew_sensor {
     size_t struct_size;
     uint64_t sample_time_us; /* sinew_now_us when it was measured; 0: now */
     const struct sinew_device *devices;
     const struct sinew_hand *hands;
     size_t device_count, hand_count; /* at most 32, 2 */
+    uint32_t requests;               /* enum sinew_sensor_requests */
 };
 /* Not repeated after a reconnect: a measurement grows old. */
 SINEW_API int sinew_send_sensor(struct sinew_client *client, const struct sinew_sensor *sensor,

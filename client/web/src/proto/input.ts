@@ -45,7 +45,9 @@ export function encodeControl(h: Head, c: Control): Uint8Array {
 }
 
 export const devices = ['head', 'hand_l', 'hand_r', 'pelvis', 'chest', 'shoulder_l', 'shoulder_r',
-  'elbow_l', 'elbow_r', 'knee_l', 'knee_r', 'foot_l', 'foot_r'] as const;
+  'elbow_l', 'elbow_r', 'knee_l', 'knee_r', 'foot_l', 'foot_r', 'gaze', 'tracker_1', 'tracker_2',
+  'tracker_3', 'tracker_4', 'tracker_5', 'tracker_6', 'tracker_7', 'tracker_8', 'tracker_9',
+  'tracker_10', 'tracker_11', 'tracker_12'] as const;
 
 /** Right-handed, +X right, +Y up, -Z forward, metres. Absent members are not valid. */
 export interface Device {
@@ -54,8 +56,11 @@ export interface Device {
 }
 export interface Hand { side: 'left' | 'right'; curl?: number[]; splay?: number[]; rotations?: number[][]; }
 
-export function encodeSensor(h: Head, sampleTime: number, list: Device[], hands: Hand[]): Uint8Array {
-  const w = head(h).u64(sampleTime).u16(list.length).u16(hands.length).u32(0);
+/** What a SENSOR message may ask for: bits, added up. */
+export const sensorRequests = { calibrate: 1, handsWorld: 2, handsScaled: 4, forget: 8 } as const;
+
+export function encodeSensor(h: Head, sampleTime: number, list: Device[], hands: Hand[], requests = 0): Uint8Array {
+  const w = head(h).u64(sampleTime).u16(list.length).u16(hands.length).u16(requests).u16(0);
   for (const d of list) {
     w.u8(devices.indexOf(d.name)).u8((d.position ? 1 : 0) | (d.rotation ? 2 : 0) | (d.tracked ? 4 : 0) |
          (d.velocity ? 8 : 0) | (d.angular ? 16 : 0)).u16(0);
