@@ -11,11 +11,9 @@
 static const struct {
     const char *name;
     uint32_t bit;
-} capabilities[] = {{"zstd", HELLO_CAN_ZSTD},
-                    {"lod", HELLO_CAN_LOD},
-                    {"textures", HELLO_CAN_TEXTURES},
-                    {"applied", HELLO_CAN_APPLIED},
-                    {"resume", HELLO_CAN_RESUME}};
+} capabilities[] = {{"zstd", HELLO_CAN_ZSTD},         {"lod", HELLO_CAN_LOD},
+                    {"textures", HELLO_CAN_TEXTURES}, {"applied", HELLO_CAN_APPLIED},
+                    {"resume", HELLO_CAN_RESUME},     {"costs", HELLO_CAN_COSTS}};
 enum { CAPABILITY_COUNT = sizeof capabilities / sizeof capabilities[0] };
 
 // ---- JSON in: one reader that remembers the first fault ----

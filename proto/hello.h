@@ -25,7 +25,8 @@ enum hello_capability {
     HELLO_CAN_LOD = 2,      // "lod": takes SURFACE with several details
     HELLO_CAN_TEXTURES = 4, // "textures": will WANT textures
     HELLO_CAN_APPLIED = 8,  // "applied": wants APPLIED messages
-    HELLO_CAN_RESUME = 16   // "resume"
+    HELLO_CAN_RESUME = 16,  // "resume"
+    HELLO_CAN_COSTS = 32    // "costs": wants to hear once a second what each extra costs
 };
 
 struct hello_quality {       // what is asked for; 0 means: the server chooses

@@ -106,13 +106,15 @@ static enum err control_check(const struct input_control *c)
     for (uint32_t i = 0; i < c->muscle_count; i++)
         if (!within(&c->muscles[i].activation, 1, 0, 1) || !c->muscles[i].name[0])
             return ERR_MALFORMED;
+    for (uint32_t i = 0; i < c->switch_count; i++)
+        if (!c->switches[i].name[0]) return ERR_MALFORMED;
     return ERR_OK;
 }
 
 static bool control_counts_fit(const struct input_control *c)
 {
     return c->event_count <= INPUT_EVENTS_MAX && c->root_count <= INPUT_ROOTS_MAX &&
-           c->muscle_count <= INPUT_MUSCLES_MAX;
+           c->muscle_count <= INPUT_MUSCLES_MAX && c->switch_count <= INPUT_SWITCHES_MAX;
 }
 
 enum err input_encode_control(struct wire_writer *w, const struct input_control *in)
@@ -130,7 +132,7 @@ enum err input_encode_control(struct wire_writer *w, const struct input_control 
     wire_put_u16(w, (uint16_t)in->event_count);
     wire_put_u16(w, (uint16_t)in->root_count);
     wire_put_u16(w, (uint16_t)in->muscle_count);
-    wire_put_u16(w, 0);
+    wire_put_u16(w, (uint16_t)in->switch_count);
     for (uint32_t i = 0; i < in->event_count; i++) {
         const struct input_event *event = &in->events[i];
         wire_put_u32(w, event->number);
@@ -155,6 +157,11 @@ enum err input_encode_control(struct wire_writer *w, const struct input_control 
         wire_put_text(w, in->muscles[i].name);
         wire_put_align4(w);
     }
+    for (uint32_t i = 0; i < in->switch_count; i++) {
+        wire_put_u8(w, in->switches[i].on);
+        wire_put_text(w, in->switches[i].name);
+        wire_put_align4(w);
+    }
     if (in->fields & INPUT_VIEW) wire_put_floats(w, in->view, 3);
     return input_end(w, at);
 }
@@ -176,7 +183,7 @@ static void get_events(struct wire_reader *r, struct input_control *c)
     }
 }
 
-static void get_roots_and_muscles(struct wire_reader *r, struct input_control *c)
+static void get_rest(struct wire_reader *r, struct input_control *c)
 {
     for (uint32_t i = 0; i < c->root_count && !r->failed; i++) {
         struct input_root *root = &c->roots[i];
@@ -191,6 +198,11 @@ static void get_roots_and_muscles(struct wire_reader *r, struct input_control *c
     for (uint32_t i = 0; i < c->muscle_count && !r->failed; i++) {
         c->muscles[i].activation = wire_f32(r);
         wire_text(r, c->muscles[i].name, sizeof c->muscles[i].name);
+        wire_align4(r);
+    }
+    for (uint32_t i = 0; i < c->switch_count && !r->failed; i++) {
+        c->switches[i].on = wire_u8(r) != 0;
+        wire_text(r, c->switches[i].name, sizeof c->switches[i].name);
         wire_align4(r);
     }
 }
@@ -208,11 +220,11 @@ enum err input_decode_control(const uint8_t *payload, size_t size_bytes, struct 
     c.event_count = wire_u16(&r);
     c.root_count = wire_u16(&r);
     c.muscle_count = wire_u16(&r);
-    (void)wire_u16(&r);
+    c.switch_count = wire_u16(&r);
     if (r.failed) return ERR_TRUNCATED;
     if (!control_counts_fit(&c)) return ERR_LIMIT;
     get_events(&r, &c);
-    get_roots_and_muscles(&r, &c);
+    get_rest(&r, &c);
     if (c.fields & INPUT_VIEW) wire_floats(&r, c.view, 3);
     if (r.failed) return wire_error(&r);
     enum err e = control_check(&c);

@@ -35,6 +35,7 @@ enum {
     INPUT_EVENTS_MAX = 32,
     INPUT_ROOTS_MAX = 16,
     INPUT_MUSCLES_MAX = 64,
+    INPUT_SWITCHES_MAX = 64,
     INPUT_GESTURE_JSON_MAX = 1024
 };
 struct input_event {
@@ -61,6 +62,10 @@ struct input_muscle {
     char name[INPUT_NAME_MAX];
     float activation; // 0 .. 1
 };
+struct input_switch { // an extra of the character, on or off for this stream
+    char name[INPUT_NAME_MAX];
+    bool on;
+};
 struct input_control {
     struct input_head head;
     uint32_t fields;        // enum input_control_fields
@@ -68,10 +73,11 @@ struct input_control {
     float triggers[2];      // left, right: 0 .. 1
     float go_to[2];         // x, z in the model's unit, scene space
     float view[3]; // direction in the scene, length 0.5 .. 2: what "forward" means; 0 unset
-    uint32_t event_count, root_count, muscle_count;
+    uint32_t event_count, root_count, muscle_count, switch_count;
     struct input_event events[INPUT_EVENTS_MAX];
     struct input_root roots[INPUT_ROOTS_MAX];
     struct input_muscle muscles[INPUT_MUSCLES_MAX];
+    struct input_switch switches[INPUT_SWITCHES_MAX];
 };
 
 // Device poses: right-handed, +X right, +Y up, -Z forward, metres (OpenXR).

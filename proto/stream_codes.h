@@ -48,10 +48,13 @@
     X(132, DETAIL_RESTORED, 0, 0, "the asked detail is back")                                      \
     X(133, STILL, 0, 0, "nothing animates this character")                                         \
     X(134, MODEL_CHANGED, 0, 0, "a new version of the model is shown")                             \
-    X(135, EXTRAS_OFF, 0, 0, "extras are switched off to keep the frame time")                     \
+    X(135, EXTRAS_OFF, 0, 0, "an extra is switched off")                                           \
     X(136, CAPPED, 0, 0, "more characters are near than are sent")                                 \
     X(137, INPUT_LOST, 0, 0, "an input source fell silent")                                        \
-    X(138, RESUMED, 0, 0, "the session goes on where it was")
+    X(138, RESUMED, 0, 0, "the session goes on where it was")                                      \
+    X(139, EXTRA_SKIPPED, 0, 0, "an extra is left out of frames, or is back")                      \
+    X(140, EXTRA_TROUBLE, 0, 0, "an extra of a third party overran its time or died")              \
+    X(141, EXTRA_COSTS, 0, 0, "what each extra costs a tick, in microseconds")
 
 enum stream_code {
 #define X(code, name, close, retry, text) STREAM_##name = (code),

@@ -8,6 +8,7 @@
 
 #include "client/cli/command.h"
 #include "client/cli/report.h"
+#include "proto/stream_codes.h"
 
 enum {
     JOIN_MS = 10000,
@@ -118,6 +119,12 @@ static enum err on_event(struct run *r, const struct sinew_event *e, struct faul
     case SINEW_EVENT_CLOSED:
         return command_fault(fault, e->result, e->text);
     case SINEW_EVENT_NOTICE:
+        // A line of a script already: what a replay must leave out too.
+        if (e->code == STREAM_EXTRA_SKIPPED) {
+            if (r->applied) (void)fprintf(r->applied, "%s\n", e->text);
+            break;
+        }
+        // fall through
     case SINEW_EVENT_LOST:
     case SINEW_EVENT_RESUMED:
         run_clear_progress(r);

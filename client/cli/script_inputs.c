@@ -146,6 +146,7 @@ struct control {
     struct sinew_action_event events[INPUT_EVENTS_MAX];
     struct sinew_root roots[INPUT_ROOTS_MAX];
     struct sinew_muscle muscles[INPUT_MUSCLES_MAX];
+    struct sinew_switch switches[INPUT_SWITCHES_MAX];
     char *gesture; // JSON text, owned
 };
 
@@ -243,6 +244,21 @@ static bool read_muscles(const cJSON *json, struct control *to)
     return true;
 }
 
+static bool read_switches(const cJSON *json, struct control *to)
+{
+    const cJSON *item;
+    if (!cJSON_IsObject(json)) return false;
+    cJSON_ArrayForEach(item, json)
+    {
+        if (to->out.switch_count == INPUT_SWITCHES_MAX || !is_name(item->string) ||
+            !cJSON_IsBool(item))
+            return false;
+        to->switches[to->out.switch_count++] =
+            (struct sinew_switch){.name = item->string, .on = cJSON_IsTrue(item)};
+    }
+    return true;
+}
+
 static enum err read_control_member(const cJSON *item, struct control *to, struct fault *fault)
 {
     bool fine;
@@ -269,11 +285,13 @@ static enum err read_control_member(const cJSON *item, struct control *to, struc
         fine = read_roots(item, to);
     } else if (strcmp(key, "activate") == 0) {
         fine = read_muscles(item, to);
+    } else if (strcmp(key, "extras") == 0) {
+        fine = read_switches(item, to);
     } else {
         return bad(
             fault, key,
             "unknown; control has move, look, view, triggers, press, release, goto, gesture, "
-            "root, activate");
+            "root, activate, extras");
     }
     return fine ? ERR_OK : bad(fault, key, "not as a control line wants it, or out of range");
 }
@@ -291,6 +309,7 @@ static enum err do_control(struct sinew_client *c, const cJSON *json, uint32_t *
     control.out.events = control.events;
     control.out.roots = control.roots;
     control.out.muscles = control.muscles;
+    control.out.switches = control.switches;
     if (e == ERR_OK && c)
         e = from_result(sinew_send_control(c, &control.out, sequence), "control", fault);
     cJSON_free(control.gesture);

@@ -243,7 +243,9 @@ static bool fill_control(struct input_control *to, const struct sinew_control *f
     memcpy(to->look, from->look, sizeof to->look);
     memcpy(to->triggers, from->triggers, sizeof to->triggers);
     memcpy(to->go_to, from->go_to, sizeof to->go_to);
-    if (from->root_count > INPUT_ROOTS_MAX || from->muscle_count > INPUT_MUSCLES_MAX) return false;
+    if (from->root_count > INPUT_ROOTS_MAX || from->muscle_count > INPUT_MUSCLES_MAX ||
+        from->switch_count > INPUT_SWITCHES_MAX)
+        return false;
     to->root_count = (uint32_t)from->root_count;
     to->muscle_count = (uint32_t)from->muscle_count;
     for (size_t i = 0; i < from->root_count; i++) {
@@ -259,6 +261,12 @@ static bool fill_control(struct input_control *to, const struct sinew_control *f
     for (size_t i = 0; i < from->muscle_count; i++) {
         to->muscles[i].activation = from->muscles[i].activation;
         if (!from->muscles[i].name || !copy_name(to->muscles[i].name, from->muscles[i].name))
+            return false;
+    }
+    to->switch_count = (uint32_t)from->switch_count;
+    for (size_t i = 0; i < from->switch_count; i++) {
+        to->switches[i].on = from->switches[i].on != 0;
+        if (!from->switches[i].name || !copy_name(to->switches[i].name, from->switches[i].name))
             return false;
     }
     return true;
@@ -294,6 +302,16 @@ static void hold_muscle(struct input_control *held, const struct input_muscle *m
     if (i == held->muscle_count) held->muscle_count++;
 }
 
+static void hold_switch(struct input_control *held, const struct input_switch *s)
+{
+    uint32_t i = 0;
+    while (i < held->switch_count && strcmp(held->switches[i].name, s->name) != 0)
+        i++;
+    if (i == INPUT_SWITCHES_MAX) return;
+    held->switches[i] = *s;
+    if (i == held->switch_count) held->switch_count++;
+}
+
 static void hold_control(struct input_control *held, const struct input_control *m)
 {
     if (m->fields & INPUT_MOVE) memcpy(held->move, m->move, sizeof held->move);
@@ -307,6 +325,8 @@ static void hold_control(struct input_control *held, const struct input_control 
         hold_root(held, &m->roots[i]);
     for (uint32_t i = 0; i < m->muscle_count; i++)
         hold_muscle(held, &m->muscles[i]);
+    for (uint32_t i = 0; i < m->switch_count; i++)
+        hold_switch(held, &m->switches[i]);
 }
 
 static void drop_events(struct input *in, uint32_t keep)

@@ -173,6 +173,23 @@ static void put_stage(struct metrics_text *m, const struct api *a)
                     "Frames not encoded: slow readers held all frame memory.", s.dropped_frames);
 }
 
+static void put_plugins(struct metrics_text *m, const struct api *a)
+{
+    struct stage_snapshot s;
+    stage_snapshot(a->options.stage, &s);
+    metrics_gauge(m, "sinew_plugins", "Third parties' extras that are open.", s.plugins);
+    metrics_gauge(m, "sinew_plugins_off", "Of those, switched off after trouble.", s.plugins_off);
+    metrics_counter(m, "sinew_plugin_steps_total", "Steps of third parties' extras.",
+                    s.plugin_steps);
+    metrics_begin(m, "sinew_plugin_seconds_total", "counter", "Time that those steps took.");
+    metrics_value(m, NULL, (double)s.plugin_ns * 1e-9);
+    metrics_begin(m, "sinew_plugin_trouble_total", "counter", "What went wrong with them.");
+    metrics_value(m, "what=\"overrun\"", (double)s.plugin_overruns);
+    metrics_value(m, "what=\"skipped\"", (double)s.plugin_skipped);
+    metrics_value(m, "what=\"unusable\"", (double)s.plugin_faults);
+    metrics_value(m, "what=\"died\"", (double)s.plugin_deaths);
+}
+
 static void put_store(struct metrics_text *m, const struct api *a)
 {
     const struct store *store = a->options.library ? a->options.library->store : NULL;
@@ -225,6 +242,7 @@ void api_metrics(struct http_exchange *x, void *owner)
         put_inputs(&m, &hub, stage.presses);
         put_connections(&m, a, &hub);
         put_stage(&m, a);
+        put_plugins(&m, a);
         put_store(&m, a);
     }
     if (!m.text || m.failed)

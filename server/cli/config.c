@@ -55,6 +55,14 @@ static const struct row rows[] = {
      .help = "let plain HTTP listen on other addresses than loopback: nothing is encrypted"},
     {"data", "--data", TEXT(data), .help = "folder of everything the server keeps"},
     {"viewer", "--viewer", TEXT(viewer), .help = "folder of the built viewer"},
+    {"plugins.folder", "--plugins", TEXT(plugins),
+     .help = "folder of third parties' extras; without it none are run"},
+    {"plugins.isolate", "--isolate-plugins", .kind = KIND_TRUTH, .at = AT(plugins_isolate),
+     .help = "each in a process of its own, whatever the rig file says"},
+    {"plugins.budget_us", NULL, NUMBER(plugins_budget_us, 10, 1000000),
+     .help = "of one step, where the rig file does not say"},
+    {"plugins.helper_mbytes", NULL, NUMBER(plugins_helper_mbytes, 16, 65536),
+     .help = "memory of one plugin's own process"},
     {"certificate", "--certificate", TEXT(certificate),
      .help = "PEM chain; without it a self-signed one is made in the data folder"},
     {"key", "--key", TEXT(key), .help = "PEM key of the certificate"},
@@ -130,6 +138,8 @@ void config_init(struct config *c)
         .model_mbytes_max = 1024,
         .drain_s = 10,
         .handshake_threads = 2,
+        .plugins_budget_us = 2000,
+        .plugins_helper_mbytes = 512,
         .log_level = "info",
     };
     default_data(c->data);

@@ -31,8 +31,11 @@ struct config_model {
 struct config {
     struct config_endpoint http, tls, osc, admin; // osc, admin: off unless set
     bool plain_anywhere;
-    char data[CONFIG_PATH_BYTES];   // folder
-    char viewer[CONFIG_PATH_BYTES]; // folder of the built viewer; "": beside the program
+    char data[CONFIG_PATH_BYTES];    // folder
+    char viewer[CONFIG_PATH_BYTES];  // folder of the built viewer; "": beside the program
+    char plugins[CONFIG_PATH_BYTES]; // folder of third parties' extras; "": none are run
+    bool plugins_isolate;            // each in a process of its own, whatever the rig file says
+    uint32_t plugins_budget_us, plugins_helper_mbytes;
     char certificate[CONFIG_PATH_BYTES], key[CONFIG_PATH_BYTES]; // "" : one is made in `data`
     struct config_model models[CONFIG_MODELS_MAX];
     size_t model_count;

@@ -20,6 +20,7 @@
 #include "server/cli/model_arg.h"
 #include "server/model/face_names.h"
 #include "server/model/lookup.h"
+#include "server/plugins/plugins.h"
 #include "server/stage/replay.h"
 
 static const char help[] =
@@ -48,6 +49,7 @@ static const char help[] =
     "keep\n"
     "                   the pose of --clip or --pose, else the rest pose\n"
     "  --without PARTS  leaves out, comma-separated: extras, springs, correctives, face\n"
+    "  --plugins DIR    folder of third parties' extras; with --script, which alone moves extras\n"
     "\n"
     "Prints a JSON object that says where each primitive lies in OUT.\n"
     "\n"
@@ -59,7 +61,7 @@ static const char help[] =
     "  sinewd eval body.sinew --script moves.jsonl --hz 60 --time 2.5 -o frame.f32\n";
 
 struct eval_options {
-    const char *clip, *time, *pose, *skinning, *format, *out, *script, *hz;
+    const char *clip, *time, *pose, *skinning, *format, *out, *script, *hz, *plugins;
     struct arg_list faces, customise, roots, without;
 };
 
@@ -269,10 +271,19 @@ static enum err read_script(const char *path, uint32_t hz, struct script *out, s
     return e;
 }
 
+// A character goes without a plugin that cannot be run; whoever compares frames should know.
+static void warn_of_plugins(struct body *body)
+{
+    struct plugin_event event;
+    while (body_plugin_event(body, &event))
+        (void)fprintf(stderr, "sinewd eval: %s\n", event.line);
+}
+
 static enum err replay_script(struct evaluation *v, const struct eval_options *o,
                               struct fault *fault)
 {
     struct script script = {0};
+    struct plugin_host *plugins = NULL;
     struct body *body = calloc(1, sizeof *body);
     double hz = 60, time_s = 0;
     struct body_options options = {.model = v->model,
@@ -295,6 +306,10 @@ static enum err replay_script(struct evaluation *v, const struct eval_options *o
     if (e == ERR_OK) e = read_script(o->script, (uint32_t)hz, &script, fault);
     if (e == ERR_OK && puppet_of_model(v->model, &v->puppet) != ERR_OK)
         e = fault_set(fault, ERR_MEMORY, "no memory for the model's frame");
+    if (e == ERR_OK)
+        e = plugin_host_create(&(struct plugin_host_options){.folder = o->plugins}, &plugins,
+                               fault);
+    options.plugins = plugins;
     if (e == ERR_OK && (!body || body_create(&options, body) != ERR_OK))
         e = fault_set(fault, ERR_MEMORY, "no memory for the model's frame");
     if (e == ERR_OK) e = tell_face(&body->face, o, fault); // until a line sets them
@@ -303,7 +318,9 @@ static enum err replay_script(struct evaluation *v, const struct eval_options *o
         e = replay_run(body, &script, (uint32_t)hz, replay_tick_at(time_s, (uint32_t)hz), fault);
     }
     if (e == ERR_OK) replay_world(body, v->positions, v->normals);
+    if (e == ERR_OK) warn_of_plugins(body);
     if (body) body_destroy(body);
+    plugin_host_destroy(plugins);
     free(body);
     script_free(&script);
     return e;
@@ -486,6 +503,7 @@ static int run(int argc, char **argv)
         {"--pose", ARG_VALUE, {.value = &o.pose}},
         {"--script", ARG_VALUE, {.value = &o.script}},
         {"--hz", ARG_VALUE, {.value = &o.hz}},
+        {"--plugins", ARG_VALUE, {.value = &o.plugins}},
         {"--face", ARG_LIST, {.list = &o.faces}},
         {"--customise", ARG_LIST, {.list = &o.customise}},
         {"--root", ARG_LIST, {.list = &o.roots}},

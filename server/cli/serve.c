@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "common/check.h"
+#include "common/clock.h"
 #include "common/log.h"
 #include "common/tls.h"
 #include "common/tls_cert.h"
@@ -16,6 +17,7 @@
 #include "server/net/background.h"
 #include "server/net/listener.h"
 #include "server/net/notify.h"
+#include "server/plugins/plugins.h"
 
 enum { BACKGROUND_QUEUE_MAX = 2048, LINGER_MS = 300, OLD_CONFIGS_MAX = 32 };
 
@@ -24,6 +26,7 @@ struct serve {
     struct config config;
     struct serve_events events;
     struct background *background;
+    struct plugin_host *plugins;
     struct stage *stage;
     struct hub *hub;
     struct models *models;
@@ -168,6 +171,17 @@ static enum err listen_all(struct serve *s, struct fault *fault)
 
 // --- Putting together ---------------------------------------------------------------------------
 
+static enum err make_plugins(struct serve *s, struct fault *fault)
+{
+    const struct config *c = &s->config;
+    const struct plugin_host_options options = {.folder = *c->plugins ? c->plugins : NULL,
+                                                .isolate = c->plugins_isolate,
+                                                .budget_us = c->plugins_budget_us,
+                                                .helper_mb = c->plugins_helper_mbytes,
+                                                .clock_ns = clock_ns};
+    return plugin_host_create(&options, &s->plugins, fault);
+}
+
 static enum err make_stage(struct serve *s, struct fault *fault)
 {
     const struct config *c = &s->config;
@@ -177,6 +191,8 @@ static enum err make_stage(struct serve *s, struct fault *fault)
         .tick_hz = c->tick_hz,
         .worker_count = threads - 1, // the loop takes part
         .level = simd_best(),
+        .plugins = s->plugins,
+        .clock_ns = clock_ns,
         .limits = {.scenes_max = c->scenes_max,
                    .actors_max = c->actors_max,
                    .actors_per_scene_max = c->actors_per_scene_max,
@@ -269,6 +285,7 @@ static enum err assemble(struct serve *s, struct fault *fault)
     const struct config *c = &s->config;
     enum err e = config_make_folder(c->data, fault);
     if (e == ERR_OK) e = load_viewer(s, fault);
+    if (e == ERR_OK) e = make_plugins(s, fault);
     if (e == ERR_OK) e = make_stage(s, fault);
     if (e != ERR_OK) return e;
     s->background = background_create(s->loop, (int)c->handshake_threads, BACKGROUND_QUEUE_MAX);
@@ -373,6 +390,7 @@ void serve_close(struct serve *s)
     models_destroy(s->models);
     library_close(&s->library);
     stage_destroy(s->stage);
+    plugin_host_destroy(s->plugins);
     static_free(s->viewer);
     for (size_t i = 0; i < s->tls_count; i++)
         tls_config_free(s->tls[i]);

@@ -45,6 +45,7 @@ enum err body_create(const struct body_options *options, struct body *out)
     bool springs = m->spring_joints_count > 0 && !options->without_springs;
     bool roots = m->roots_count > 0;
     size_t bytes = (roots ? roots_pose_bytes(m) + pose_bytes(m) : 0) + 2 * state_bytes +
+                   (extras ? body_plugins_bytes(m) + m->extras_count * sizeof(uint64_t) : 0) +
                    (springs ? springs_bytes(m) : 0) + node_count * sizeof(struct xform) +
                    pose_bytes(m) + motion_bytes(m) + weight_count * sizeof(double) + cursor_bytes +
                    face_state_bytes(m) + m->blocks_count * sizeof(struct surface_block) +
@@ -66,6 +67,11 @@ enum err body_create(const struct body_options *options, struct body *out)
         root_motion_start(&b.motions[i]);
     if (springs) b.springs = springs_take(m, &b.arena);
     if (extras) b.extras = extras_take(m, arena_take(&b.arena, 2 * state_bytes));
+    if (extras) b.extras.spent_ns = ARENA_ARRAY(&b.arena, _Atomic uint64_t, m->extras_count);
+    for (size_t i = 0; extras && i < m->extras_count; i++)
+        atomic_init(&b.extras.spent_ns[i], 0);
+    b.extras.clock_ns = extras ? options->clock_ns : NULL;
+    body_plugins_open(&b);
     b.blocks = ARENA_ARRAY(&b.arena, struct surface_block, m->blocks_count);
     b.scratch_mark = arena_mark(&b.arena);
     b.state.clip = MODEL_NONE;
@@ -76,6 +82,7 @@ enum err body_create(const struct body_options *options, struct body *out)
 
 void body_destroy(struct body *b)
 {
+    body_plugins_close(b);
     arena_destroy(&b->arena);
     *b = (struct body){0};
 }

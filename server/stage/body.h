@@ -17,6 +17,7 @@
 #include "server/character/pose/springs.h"
 #include "server/character/surface/surface.h"
 #include "server/model/model.h"
+#include "server/plugins/plugins.h"
 #include "server/stage/body_sensors.h"
 #include "server/stage/body_swing.h"
 
@@ -47,6 +48,8 @@ struct body_options {
     enum simd_level level;
     bool without_extras, without_correctives; // offline; extras stay at rest
     bool without_springs;                     // offline
+    struct plugin_host *plugins;              // outlives the body; NULL: none are run
+    uint64_t (*clock_ns)(void);               // NULL: what extras cost is not measured
 };
 struct body {
     struct body_options options;
@@ -72,9 +75,12 @@ struct body {
     double roots_age_s, face_age_s;
     struct springs springs; // without a model: none
     struct extras extras;
-    struct xform *nodes; // [node] of the last pose; only with extras
-    double extras_age_s; // of the instant that the extras go on from
-    double posed_age_s;  // of the last pose
+    struct plugin **plugins;   // [extra]; NULL: the model has none
+    struct fault plugin_fault; // of the first that could not be opened, until it is told
+    uint64_t told_skips;       // [extra] bit: a replay's
+    struct xform *nodes;       // [node] of the last pose; only with extras
+    double extras_age_s;       // of the instant that the extras go on from
+    double posed_age_s;        // of the last pose
     struct body_way way;
     double *driver_weights; // of the last pose that was finite
     struct clip_cursor cursor;
@@ -98,6 +104,14 @@ bool body_pose(struct body *b, double age_s);
 // What it looks like depends on how it has moved: body_pose must be called in every tick, whether
 // anybody looks or not, or else a replay would show something else.
 bool body_has_memory(const struct body *b);
+// Before body_pose, once a tick: which plugins are left out of it. A plugin must see every tick's
+// surface: where body_has_plugins, body_run follows each body_pose that was true.
+void body_before_tick(struct body *b);
+void body_missed_tick(struct body *b); // instead: a tick that is made up for goes without them
+bool body_has_plugins(const struct body *b);
+uint64_t body_skipped(const struct body *b); // [extra] bit: left out of the frame made last
+// What has become of plugins since it was asked last, one at a time.
+bool body_plugin_event(struct body *b, struct plugin_event *out);
 void body_begin(struct body *b);
 bool body_has_face(const struct body *b); // after body_begin: false: no need for body_face and turn
 void body_face(struct body *b, size_t part, size_t part_count);
@@ -113,6 +127,12 @@ void body_run(struct body *b); // all of them, after body_pose was true
 
 // scene_from_model as a FRAME says it.
 void body_placement(const struct body *b, float translation[3], float rotation[4], float *scale);
+
+// Private to body*.c.
+size_t body_plugins_bytes(const struct model *m);
+void body_plugins_open(struct body *b);
+void body_plugins_close(struct body *b);
+void body_plugins_inherit(struct body *b, const struct body *from);
 
 // Takes over what `from`, of an older version of the model, was told: by names.
 void body_inherit(struct body *b, const struct body *from);

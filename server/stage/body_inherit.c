@@ -40,6 +40,7 @@ static void inherit_extras(struct body *b, const struct body *from)
 {
     b->extras_age_s = from->extras_age_s;
     if (b->extras.model && from->extras.model) extras_inherit(&b->extras, &from->extras);
+    body_plugins_inherit(b, from);
 }
 
 static void inherit_roots(struct body *b, const struct body *from)

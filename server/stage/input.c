@@ -47,10 +47,33 @@ enum err input_pose(struct input_desk *desk, struct body *b, const struct pose_m
     return ERR_OK;
 }
 
+// Names that the character does not have are passed over: clients may know more than it has.
+static void apply_extras(struct body *b, const struct input_control *message)
+{
+    const struct model *m = b->options.model;
+    if (!b->extras.model) return;
+    for (uint32_t i = 0; i < message->muscle_count; i++) {
+        int32_t extra = extras_find(m, message->muscles[i].name);
+        if (extra == MODEL_NONE || m->extras[extra].kind != MODEL_EXTRA_MUSCLE) continue;
+        b->extras.activation[extra] = message->muscles[i].activation;
+        b->change++;
+    }
+    for (uint32_t i = 0; i < message->switch_count; i++) {
+        int32_t extra = extras_find(m, message->switches[i].name);
+        uint64_t bit = extra == MODEL_NONE ? 0 : (uint64_t)1 << extra;
+        uint64_t off = message->switches[i].on ? b->extras.off & ~bit : b->extras.off | bit;
+        b->change += off != b->extras.off;
+        b->extras.off = off;
+    }
+}
+
 void input_control(struct body *b, const struct input_control *message)
 {
-    // Motions of single roots alone leave what drives the whole as it is.
-    if (message->root_count > 0 && !message->fields && message->event_count == 0) return;
+    apply_extras(b, message);
+    // Motions of single roots alone, and extras, leave what drives the whole as it is.
+    if (message->root_count + message->muscle_count + message->switch_count > 0 &&
+        !message->fields && message->event_count == 0)
+        return;
     (void)control_take(&b->control, b->options.model, message);
     if (message->fields & INPUT_LOOK && b->options.model->look_at_count > 0) b->change++;
 }

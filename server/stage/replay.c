@@ -21,7 +21,11 @@ enum err replay_run(struct body *body, const struct script *script, uint32_t hz,
     for (uint64_t tick = 0; e == ERR_OK && tick <= last_tick; tick++) {
         while (e == ERR_OK && next < script->line_count && script->lines[next].tick <= tick)
             e = script_apply(&script->lines[next++], desk, body, fault);
-        if (e == ERR_OK) changed = body_pose(body, (double)tick / (double)hz) || changed;
+        if (e != ERR_OK) break;
+        body_before_tick(body);
+        changed = body_pose(body, (double)tick / (double)hz) || changed;
+        if (changed && body_has_plugins(body)) body_run(body);
+        changed = changed && !body_has_plugins(body);
     }
     if (e == ERR_OK && changed) body_run(body);
     free(desk);

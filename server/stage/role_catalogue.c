@@ -69,6 +69,14 @@ static bool add_joints(cJSON *list, const struct model *m, uint32_t *names)
     return fine;
 }
 
+static bool add_extras(cJSON *list, const struct model *m)
+{
+    bool fine = list != NULL;
+    for (size_t i = 0; fine && i < m->extras_count; i++)
+        fine = cJSON_AddItemToArray(list, cJSON_CreateString(model_text(m, m->extras[i].name)));
+    return fine;
+}
+
 static bool add_roots_and_actions(cJSON *roots, cJSON *actions, const struct model *m)
 {
     bool fine = roots && actions;
@@ -107,8 +115,9 @@ enum err role_build_catalogue(struct role_build *b)
                 cJSON_AddArrayToObject(json, "parameters") &&
                 add_roots_and_actions(cJSON_AddArrayToObject(json, "roots"),
                                       cJSON_AddArrayToObject(json, "actions"), m) &&
-                add_tables(json, b) && add_clips(clips, seconds, m, names) &&
-                add_joints(joints, m, names) && add_shapes(shapes, m, names);
+                add_extras(cJSON_AddArrayToObject(json, "extras"), m) && add_tables(json, b) &&
+                add_clips(clips, seconds, m, names) && add_joints(joints, m, names) &&
+                add_shapes(shapes, m, names);
     char *text = fine ? cJSON_PrintUnformatted(json) : NULL;
     cJSON_Delete(json);
     char *kept = text ? pool_copy_text(&b->role->own->pool, text, strlen(text)) : NULL;

@@ -11,6 +11,7 @@
 #include "proto/sensor_json.h"
 #include "server/model/lookup.h"
 #include "server/stage/input_sensors.h"
+#include "server/stage/script_extras.h"
 
 #define TIME_SLACK_S 1e-6 // a time that a tick misses by less belongs to it
 
@@ -37,7 +38,7 @@ static enum err read_time(const cJSON *item, uint32_t hz, struct script_line *li
 
 static enum err check_line(struct script_line *line, uint32_t hz, struct fault *fault)
 {
-    static const char *const known[] = {"pose", "place", "face", "control", "customise", "sensor"};
+    static const char *const known[] = {"pose", "place", "face", "control", "customise", "sensor", "skip"};
     bool timed = false;
     if (!cJSON_IsObject(line->json))
         return fault_set(fault, ERR_MALFORMED, "script line %u: must be a JSON object",
@@ -57,7 +58,7 @@ static enum err check_line(struct script_line *line, uint32_t hz, struct fault *
         if (!fine)
             return bad(fault, ERR_MALFORMED, line->number, item->string,
                        "unknown; there are t_s or tick, control, sensor, pose, place, face, "
-                       "customise");
+                       "customise, skip");
     }
     if (!timed)
         return fault_set(fault, ERR_MALFORMED, "script line %u: t_s is missing", line->number);
@@ -364,17 +365,31 @@ static enum err apply_control(const struct script_line *line, const cJSON *json,
             enum err e = apply_roots(line, item, b, fault);
             if (e != ERR_OK) return e;
         }
+        if (strcmp(item->string, "activate") == 0 || strcmp(item->string, "extras") == 0) {
+            known = true;
+            fine = script_read_extras(item, c);
+        }
         if (!known)
             return bad(
                 fault, ERR_UNSUPPORTED, line->number, item->string,
-                "unknown; control has move, look, view, triggers, goto, press, release, root");
+                "unknown; control has move, look, view, triggers, goto, press, release, root, "
+                "activate, extras");
         if (!fine)
             return bad(fault, ERR_MALFORMED, line->number, item->string,
                        "two numbers, -1 .. 1 (triggers 0 .. 1; goto x, z or null; view x, y, z of "
                        "length 0.5 .. 2), or a list of names");
     }
-    if (c->fields || c->event_count) input_control(b, c);
+    if (c->fields || c->event_count || c->muscle_count || c->switch_count) input_control(b, c);
     return ERR_OK;
+}
+
+static enum err apply_skip(const struct script_line *line, const cJSON *json, struct body *b,
+                           struct fault *fault)
+{
+    struct fault inner = {0};
+    enum err e = script_skip(json, b, &inner);
+    return e == ERR_OK ? e
+                       : fault_set(fault, e, "script line %u: %.300s", line->number, inner.line);
 }
 
 enum err script_apply(const struct script_line *line, struct input_desk *desk, struct body *b,
@@ -394,6 +409,8 @@ enum err script_apply(const struct script_line *line, struct input_desk *desk, s
             e = apply_face(line, item, b, fault);
         else if (strcmp(item->string, "customise") == 0)
             e = apply_customise(line, item, b, fault);
+        else if (strcmp(item->string, "skip") == 0)
+            e = apply_skip(line, item, b, fault);
     }
     return e;
 }

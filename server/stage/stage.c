@@ -175,7 +175,9 @@ static struct body_options body_options_for(const struct stage *s, const struct 
                                  .puppet = &r->puppet,
                                  .default_clip = r->default_clip,
                                  .skinning = (enum model_skinning)r->model->info->skinning,
-                                 .level = s->options.level};
+                                 .level = s->options.level,
+                                 .plugins = s->options.plugins,
+                                 .clock_ns = s->options.clock_ns};
 }
 
 // Views of the scene get memory to watch the newcomer; all of them or none.
@@ -541,6 +543,17 @@ void stage_snapshot(const struct stage *s, struct stage_snapshot *out)
     out->roles = 0;
     for (size_t i = 0; i < s->cast.count; i++)
         out->roles += s->cast.entries[i].role != NULL;
+    if (!s->options.plugins) return;
+    struct plugin_counts counts;
+    plugin_host_counts(s->options.plugins, &counts);
+    out->plugins = counts.open;
+    out->plugins_off = counts.off;
+    out->plugin_steps = counts.steps;
+    out->plugin_ns = counts.spent_ns;
+    out->plugin_overruns = counts.overruns;
+    out->plugin_skipped = counts.skipped;
+    out->plugin_faults = counts.faults;
+    out->plugin_deaths = counts.deaths;
 }
 
 bool stage_scene_at(const struct stage *s, size_t index, struct stage_scene_info *out)

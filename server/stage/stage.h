@@ -34,8 +34,11 @@ struct stage_options {
     uint32_t worker_count; // threads besides the loop
     enum simd_level level;
     struct stage_limits limits;
+    struct plugin_host *plugins; // outlives the stage; NULL: none are run
+    uint64_t (*clock_ns)(void);  // what extras cost is measured by it; NULL: not at all
 };
 
+struct plugin_host;
 struct stage;
 MUST_CHECK enum err stage_create(const struct stage_options *options, struct stage **out,
                                  struct fault *fault);
@@ -91,7 +94,9 @@ struct stage_snapshot { // for /status and /metrics
     uint64_t dropped_frames; // no free frame memory: all of it was held by slow readers
     uint64_t refused_poses;  // not finite where a driver reads them: its last weights stood in
     uint64_t grid_changes, inputs;
-    uint64_t presses; // of actions: each once, however often it was said
+    uint64_t presses;              // of actions: each once, however often it was said
+    uint32_t plugins, plugins_off; // instances open now, and switched off
+    uint64_t plugin_steps, plugin_ns, plugin_overruns, plugin_skipped, plugin_faults, plugin_deaths;
 };
 void stage_snapshot(const struct stage *s, struct stage_snapshot *out);
 // Walks the scenes for a listing; false past the last. `name` is "" for private ones.

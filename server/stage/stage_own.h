@@ -12,7 +12,11 @@
 // What the files of the stage share: stage.c (who is there), view.c (who sees what), tick.c.
 // Everything is touched by the loop only; in a tick workers get bodies and coders, each to one of
 // them at a time.
-enum { APPLIED_MAX = 256, PENDING_MAX = 128 };
+enum { APPLIED_MAX = 256, PENDING_MAX = 128, SKIPS_MAX = 32 };
+
+struct actor_skip { // plugins that were left out from this tick of the actor's time on
+    uint64_t tick, extras;
+};
 
 struct actor {
     uint64_t id;     // value id
@@ -32,6 +36,10 @@ struct actor {
     uint32_t pending_count;
     struct session_applied_entry applied[APPLIED_MAX]; // a ring
     uint64_t applied_written, applied_read;
+    uint64_t skipped;                   // as recorded last
+    struct actor_skip skips[SKIPS_MAX]; // a ring
+    uint64_t skips_written, skips_read;
+    uint64_t costs_tick;
 
     // this tick
     bool wanted;

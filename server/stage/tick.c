@@ -1,6 +1,7 @@
 #include <string.h>
 
 #include "common/check.h"
+#include "server/stage/notes.h"
 #include "server/stage/stage_own.h"
 
 // One tick: inputs are already in the bodies; who sees what and in which form; surfaces; rows on
@@ -108,10 +109,14 @@ static bool pose_at(const struct stage *s, struct actor *a, uint64_t tick)
 static void pose_item(struct stage *s, struct tick_item *item)
 {
     struct actor *a = item->actor;
-    for (uint64_t back = s->missed; back > 0 && body_has_memory(&a->body); back--)
+    for (uint64_t back = s->missed; back > 0 && body_has_memory(&a->body); back--) {
+        body_missed_tick(&a->body);
         (void)pose_at(s, a, s->tick - back);
+        notes_take_skips(a, s->tick - back);
+    }
+    body_before_tick(&a->body);
     bool changed = pose_at(s, a, s->tick);
-    item->changed = changed && a->wanted;
+    item->changed = changed && (a->wanted || body_has_plugins(&a->body));
 }
 
 static void run_whole(void *owner, size_t part, size_t part_count, struct workers_seat *seat)
@@ -192,11 +197,13 @@ static void evaluate(struct stage *s)
         if (correct) workers_run(s->workers, pieces, run_correct, &w);
         if (correct) workers_run(s->workers, pieces, run_settle, &w);
     }
-    for (size_t i = 0; i < l->item_count; i++)
+    for (size_t i = 0; i < l->item_count; i++) {
+        notes_take_skips(l->items[i].actor, s->tick);
         if (l->items[i].changed) {
             s->counts.evaluations++;
             s->counts.refused_poses += l->items[i].actor->body.frame.pose_refused;
         }
+    }
 }
 
 // ---- grids --------------------------------------------------------------------------------
@@ -325,6 +332,7 @@ void stage_tick(struct stage *s, const struct ticker_tick *tick)
     s->missed = s->ticked && tick->skipped <= CATCH_UP_MAX ? tick->skipped : 0;
     s->ticked = true;
     log_inputs(s);
+    if (s->options.plugins) plugin_host_tend(s->options.plugins, tick->deadline_ns);
     for (struct view *v = s->views; v; v = v->next)
         demand(s, v);
     list_items(s);

@@ -51,6 +51,7 @@ struct session {
     bool controls, due; // due: this tick's frames are wanted
     struct hello_quality asked;
     uint32_t capabilities;
+    uint64_t costs_ns; // when extras' costs were told last
     char character[HELLO_NAME_MAX], scene[HELLO_NAME_MAX];
     struct pace pace;
     struct supply supply;

@@ -4,6 +4,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "proto/messages.h"
+#include "server/stage/notes.h"
 #include "server/stream/hub_internal.h"
 
 // A session's part of a tick: who is in view, what is due, and the batch of frames that goes out.
@@ -270,6 +271,33 @@ static void send_applied(struct session *s)
         (void)link_send(s->link, bytes, wire_size(&w));
 }
 
+static const uint64_t COSTS_NS = 1000000000;
+
+static void tell_extras(struct session *s)
+{
+    static const uint16_t codes[] = {[STAGE_NOTE_SKIP] = STREAM_EXTRA_SKIPPED,
+                                     [STAGE_NOTE_PLUGIN] = STREAM_EXTRA_TROUBLE,
+                                     [STAGE_NOTE_OFF] = STREAM_EXTRAS_OFF};
+    struct stage *stage = s->hub->options.stage;
+    uint64_t id = view_own_id(s->view), now = clock_ns();
+    uint32_t actor = view_own_actor(s->view);
+    struct stage_note note;
+    char costs[SESSION_TEXT_MAX];
+    if (id == 0) return;
+    while (conn_send_room(s->link->conn) >= EVENT_ROOM_BYTES && stage_note(stage, id, &note)) {
+        if (note.kind != STAGE_NOTE_SKIP)
+            log_event(LOG_LEVEL_WARN, "session.extra", LOG_T("session", s->name),
+                      LOG_T("what", note.text));
+        if (note.kind != STAGE_NOTE_SKIP || s->capabilities & HELLO_CAN_APPLIED)
+            session_note(s->link, MESSAGE_NOTICE, codes[note.kind], 0, actor, note.text);
+    }
+    if (!(s->capabilities & HELLO_CAN_COSTS) || now < s->costs_ns + COSTS_NS) return;
+    if (conn_send_room(s->link->conn) < EVENT_ROOM_BYTES) return;
+    s->costs_ns = now;
+    if (stage_costs(stage, id, costs, sizeof costs) > 0)
+        session_note(s->link, MESSAGE_NOTICE, STREAM_EXTRA_COSTS, 0, actor, costs);
+}
+
 bool session_after_tick(struct session *s)
 {
     if (!s->link || s->link->closing) return false;
@@ -280,6 +308,7 @@ bool session_after_tick(struct session *s)
     }
     supply_feed(&s->supply, s->link);
     send_applied(s);
+    tell_extras(s);
     if (s->due) send_batch(s);
     if (s->link && !s->link->closing) tell_pace(s, pace_step(&s->pace, clock_ns()));
     return s->link && !s->link->closing;

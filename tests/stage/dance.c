@@ -116,6 +116,7 @@ void dance_body(const struct dance *d, const char *clip, int without, struct bod
                                    .default_clip = clip ? (int32_t)found : MODEL_NONE,
                                    .skinning = d->model->info->skinning,
                                    .level = simd_best(),
+                                   .plugins = d->plugins,
                                    .without_extras = (without & DANCE_EXTRAS) != 0,
                                    .without_correctives = (without & DANCE_CORRECTIVES) != 0,
                                    .without_springs = (without & DANCE_SPRINGS) != 0};

@@ -12,7 +12,8 @@ struct dance {
     struct arena arena;
     struct face_map map;
     struct correct_map correct;
-    double diagonal; // of the box in the rest pose
+    double diagonal;             // of the box in the rest pose
+    struct plugin_host *plugins; // of the bodies made from now on; the test's
 };
 // `rig` with its list of extras changed to `extras` (JSON; NULL: as it is) and without drivers when
 // `plain`. False: the bake was refused, its line is printed, or copied into `line` (384 bytes).

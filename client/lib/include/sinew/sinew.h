@@ -403,6 +403,10 @@ struct sinew_muscle {
     const char *name;
     float activation; /* 0 .. 1 */
 };
+struct sinew_switch { /* an extra of the character (CATALOGUE's `extras`), for this stream */
+    const char *name;
+    int on;
+};
 struct sinew_control {
     size_t struct_size;
     uint32_t fields;        /* enum sinew_control_fields: what is set */
@@ -415,6 +419,8 @@ struct sinew_control {
     size_t event_count, root_count, muscle_count; /* at most 32 (unacknowledged), 16, 64 */
     float view[3]; /* direction in the scene, length 0.5 .. 2, that the player looks along: move's
                     * forward is there, and the character looks there */
+    const struct sinew_switch *switches;
+    size_t switch_count; /* at most 64 */
 };
 SINEW_API int sinew_send_control(struct sinew_client *client, const struct sinew_control *control,
                                  uint32_t *sequence);

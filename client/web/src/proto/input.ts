@@ -18,17 +18,18 @@ export interface Control {
   events?: ControlEvent[];        // all that no FRAME's input sequence covers yet
   roots?: { root: string; clip?: string; speed?: number; weight?: number; offset?: number; mirrored?: boolean }[];
   activate?: Record<string, number>;
+  extras?: Record<string, boolean>; // on or off, for this stream
 }
 
 const kinds = { press: 1, release: 2, gesture: 3 } as const;
 
 export function encodeControl(h: Head, c: Control): Uint8Array {
   const w = head(h), events = c.events ?? [], roots = c.roots ?? [];
-  const muscles = Object.entries(c.activate ?? {});
+  const muscles = Object.entries(c.activate ?? {}), switches = Object.entries(c.extras ?? {});
   w.u32((c.move ? 1 : 0) | (c.look ? 2 : 0) | (c.triggers ? 4 : 0) | (c.goto ? 8 : 0) |
         (c.goto === null ? 16 : 0) | (c.view ? 32 : 0));
   for (const pair of [c.move, c.look, c.triggers, c.goto]) w.floats(pair ?? [0, 0], 2);
-  w.u16(events.length).u16(roots.length).u16(muscles.length).u16(0);
+  w.u16(events.length).u16(roots.length).u16(muscles.length).u16(switches.length);
   for (const e of events) {
     const json = e.parameters === undefined ? '' : JSON.stringify(e.parameters);
     const bytes = new TextEncoder().encode(json);
@@ -40,6 +41,7 @@ export function encodeControl(h: Head, c: Control): Uint8Array {
     w.f32(r.speed ?? 0).f32(r.weight ?? 0).f32(r.offset ?? 0).text(r.root).text(r.clip ?? '').align4();
   }
   for (const [name, activation] of muscles) w.f32(activation).text(name).align4();
+  for (const [name, on] of switches) w.u8(on ? 1 : 0).text(name).align4();
   if (c.view) w.floats(c.view, 3);
   return envelope(Type.CONTROL, w.done());
 }

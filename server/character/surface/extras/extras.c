@@ -80,7 +80,8 @@ static enum extra_does advance_one(struct extras *x, size_t i, struct extra_moti
     const struct extra_kind *kind = kind_of(e);
     uint64_t bit = (uint64_t)1 << i;
     bool plugin = e->kind == MODEL_EXTRA_PLUGIN;
-    if (is_off(x, i) || (plugin && !(x->plugins && x->plugins[i].owner))) {
+    if ((x->skipped & bit) != 0) return EXTRA_NOTHING; // it goes on from where it was
+    if ((x->off & bit) != 0 || (plugin && !(x->plugins && x->plugins[i].owner))) {
         x->settled &= ~bit;
         return EXTRA_NOTHING;
     }
