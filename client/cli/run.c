@@ -107,6 +107,11 @@ static void on_applied(struct run *r, uint32_t sequence, uint64_t tick)
 
 static enum err on_event(struct run *r, const struct sinew_event *e, struct fault *fault)
 {
+    if (e->kind == SINEW_EVENT_NOTICE && e->code == STREAM_EXTRA_SKIPPED) {
+        // A line of a script already: what a replay must leave out too.
+        if (r->applied) (void)fprintf(r->applied, "%s\n", e->text);
+        return ERR_OK;
+    }
     switch (e->kind) {
     case SINEW_EVENT_CATALOGUE:
         r->catalogue = true;
@@ -119,12 +124,6 @@ static enum err on_event(struct run *r, const struct sinew_event *e, struct faul
     case SINEW_EVENT_CLOSED:
         return command_fault(fault, e->result, e->text);
     case SINEW_EVENT_NOTICE:
-        // A line of a script already: what a replay must leave out too.
-        if (e->code == STREAM_EXTRA_SKIPPED) {
-            if (r->applied) (void)fprintf(r->applied, "%s\n", e->text);
-            break;
-        }
-        // fall through
     case SINEW_EVENT_LOST:
     case SINEW_EVENT_RESUMED:
         run_clear_progress(r);
