@@ -38,7 +38,8 @@ static enum err read_time(const cJSON *item, uint32_t hz, struct script_line *li
 
 static enum err check_line(struct script_line *line, uint32_t hz, struct fault *fault)
 {
-    static const char *const known[] = {"pose", "place", "face", "control", "customise", "sensor", "skip"};
+    static const char *const known[] = {"pose",      "place",  "face", "control",
+                                        "customise", "sensor", "skip"};
     bool timed = false;
     if (!cJSON_IsObject(line->json))
         return fault_set(fault, ERR_MALFORMED, "script line %u: must be a JSON object",
