@@ -160,6 +160,7 @@ static enum err out_end(struct wire_writer *w, size_t begun_at)
 
 enum err hello_encode(struct wire_writer *w, const struct hello *hello)
 {
+    if (hello->recipe_bytes > HELLO_RECIPE_MAX) return ERR_LIMIT;
     cJSON *o = cJSON_CreateObject();
     out_text(o, "client", hello->client);
     out_text(o, "role", hello->role);
@@ -173,7 +174,8 @@ enum err hello_encode(struct wire_writer *w, const struct hello *hello)
     out_capabilities(o, hello->capabilities);
     out_number(o, "last_frame", hello->last_frame);
     size_t at = messages_begin(w, MESSAGE_HELLO);
-    out_payload(w, o, (const uint16_t[2]){hello->major, hello->minor}, NULL, 0);
+    out_payload(w, o, (const uint16_t[2]){hello->major, hello->minor}, hello->recipe,
+                hello->recipe_bytes);
     return out_end(w, at);
 }
 
@@ -235,6 +237,10 @@ enum err hello_decode(const uint8_t *payload, size_t size_bytes, struct hello *o
     h.capabilities = json_capabilities(&j);
     h.last_frame = (uint32_t)json_number(&j, "last_frame", 0, UINT32_MAX);
     cJSON_Delete(json);
+    h.recipe_bytes = wire_left(&more);
+    h.recipe = h.recipe_bytes ? (const char *)more.at : NULL;
+    if (!j.failed && h.recipe_bytes > HELLO_RECIPE_MAX)
+        return fault_set(fault, ERR_LIMIT, "a recipe has at most %d bytes", HELLO_RECIPE_MAX);
     if (!j.failed) *out = h;
     return j.failed;
 }

@@ -8,15 +8,18 @@
 
 // HELLO, WELCOME and SETTINGS: fixed binary prefix, then JSON, so that peers of any version can
 // read each other's version. JSON fields a side does not know are skipped. Not for the frame path
-// (cJSON allocates). All structs own their text; nothing needs freeing.
+// (cJSON allocates). All structs own their text, but for what is
+// said to be borrowed; nothing needs freeing.
 //
 // Payload of HELLO and WELCOME: u32 "SNW1", u16 major, u16 minor, u32 json_bytes, u32 more_bytes,
-// JSON padded to 4, more padded to 4 (WELCOME: the control bindings, JSON; HELLO: none).
+// JSON padded to 4, more padded to 4 (WELCOME: the control bindings; HELLO: a customisation recipe
+// or nothing; both JSON).
 
 enum {
     HELLO_NAME_MAX = 64,   // bytes with the NUL: names, roles, client and server versions
     HELLO_TOKEN_MAX = 128, // tokens, tickets, resume tokens
     HELLO_CODECS_MAX = 8,
+    HELLO_RECIPE_MAX = 12288, // bytes
     HELLO_MAGIC = 0x31574e53 // "SNW1"
 };
 
@@ -50,6 +53,8 @@ struct hello {
     struct hello_quality quality;
     uint32_t capabilities; // enum hello_capability, OR-ed
     uint32_t last_frame;   // resume: newest frame number held of the own actor
+    const char *recipe;    // JSON, borrowed, NOT NUL-ended; NULL with 0 bytes; looked at when joining
+    size_t recipe_bytes;
 };
 
 struct hello_welcome {

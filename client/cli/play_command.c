@@ -30,6 +30,9 @@ static const char help[] =
     "  --keys               steer with the keyboard: w a s d or arrows walk, capitals run, other "
     "keys\n"
     "                       as the character binds them (they are printed at the start), q ends\n"
+    "  --recipe FILE        how the character is customised from its first frame on: "
+    "{\"sinew_recipe\": 1,\n"
+    "                       \"character\": NAME, \"parameters\": {NAME: value}}\n"
     "  --json               figures as JSON on standard output\n"
     "\n"
     "examples:\n"
@@ -41,7 +44,7 @@ static const char help[] =
 
 struct play {
     struct args_connect connect;
-    const char *script, *dump, *applied;
+    const char *script, *dump, *applied, *recipe;
     double frames, seconds;
     bool keys, json;
 };
@@ -125,23 +128,30 @@ static enum err play(const struct play *p, struct sinew_options *options, struct
 
 static int run(int argc, char **argv)
 {
+    enum { RECIPE_BYTES_MAX = 12288 };
     struct play p = {0};
-    struct args_option rows[8 + ARGS_CONNECT_ROWS] = {
+    uint8_t *recipe = NULL;
+    size_t size = 0;
+    struct args_option rows[9 + ARGS_CONNECT_ROWS] = {
         {"--script", ARGS_TEXT, {.text = &p.script}},
         {"--frames", ARGS_NUMBER, {.number = &p.frames}},
         {"--seconds", ARGS_NUMBER, {.number = &p.seconds}},
         {"--dump", ARGS_TEXT, {.text = &p.dump}},
         {"--applied", ARGS_TEXT, {.text = &p.applied}},
+        {"--recipe", ARGS_TEXT, {.text = &p.recipe}},
         {"--keys", ARGS_FLAG, {.flag = &p.keys}},
         {"--json", ARGS_FLAG, {.flag = &p.json}},
     };
-    struct args args = {.options = rows, .option_count = 7 + ARGS_CONNECT_ROWS};
+    struct args args = {.options = rows, .option_count = 8 + ARGS_CONNECT_ROWS};
     struct fault fault = {0};
-    struct sinew_options options;
-    args_connect_options(&p.connect, rows + 7);
+    struct sinew_options options = {0};
+    args_connect_options(&p.connect, rows + 8);
     enum err e = args_read(&args, argc, argv, &fault);
     if (e == ERR_OK) e = args_connect(&p.connect, args.url, &options, &fault);
+    if (e == ERR_OK && p.recipe) e = file_read(p.recipe, RECIPE_BYTES_MAX, &recipe, &size, &fault);
+    options.recipe = (const char *)recipe;
     if (e == ERR_OK) e = play(&p, &options, &fault);
+    free(recipe);
     return e == ERR_OK ? 0 : command_fail("play", &fault);
 }
 

@@ -52,6 +52,16 @@ static enum err join(struct run *r, struct fault *fault)
     return command_fault(fault, result, why);
 }
 
+// The recipe counts from the first tick on.
+static void log_recipe(FILE *out, const char *recipe)
+{
+    cJSON *json = cJSON_Parse(recipe);
+    char *text = cJSON_PrintUnformatted(cJSON_GetObjectItemCaseSensitive(json, "parameters"));
+    if (text) (void)fprintf(out, "{\"tick\": 0, \"customise\": %s}\n", text);
+    cJSON_free(text);
+    cJSON_Delete(json);
+}
+
 enum err run_open(struct run *r, struct sinew_options *options, const char *script,
                   const char *applied, struct fault *fault)
 {
@@ -64,6 +74,7 @@ enum err run_open(struct run *r, struct sinew_options *options, const char *scri
         r->applied = fopen(applied, "wb");
         if (!r->applied) return fault_set(fault, ERR_IO, "cannot write %s", applied);
     }
+    if (r->applied && options->recipe) log_recipe(r->applied, options->recipe);
     options->own_thread = 0;
     options->applied = 1;
     int result = sinew_open(options, &r->client, why, sizeof why);

@@ -112,6 +112,8 @@ static enum err do_pose(struct sinew_client *c, const cJSON *json, uint32_t *seq
 
 // ---- face, customise ----
 
+enum { FACE_PARTS_MAX = 12 };
+
 static enum err do_values(struct sinew_client *c, const cJSON *json, uint32_t *sequence,
                           struct fault *fault)
 {
@@ -125,13 +127,23 @@ static enum err do_values(struct sinew_client *c, const cJSON *json, uint32_t *s
         if (!read_float(item, &value) || (face && fabsf(value) > 2))
             return bad(fault, item->string,
                        face ? "must be a weight, -2 .. 2" : "must be a number");
-        if (count == INPUT_VALUES_MAX) return bad(fault, json->string, "too many values");
         if (!c) continue;
-        int32_t id = face ? sinew_shape_id(c, item->string) : sinew_parameter_id(c, item->string);
-        if (id < 0 || id > UINT16_MAX)
+        struct sinew_value parts[FACE_PARTS_MAX] = {{.value = 1}};
+        size_t part_count = 1;
+        int32_t id = 0;
+        if (face)
+            part_count = sinew_face_parts(c, item->string, parts, FACE_PARTS_MAX);
+        else
+            id = sinew_parameter_id(c, item->string);
+        if (part_count == 0 || id < 0 || id > UINT16_MAX)
             return fault_set(fault, ERR_NOT_FOUND, "%s: the character has no \"%.60s\"",
                              json->string, item->string);
-        values[count++] = (struct sinew_value){.id = (uint16_t)id, .value = value};
+        if (!face) parts[0].id = (uint16_t)id;
+        for (size_t i = 0; i < part_count; i++) {
+            if (count == INPUT_VALUES_MAX) return bad(fault, json->string, "too many values");
+            values[count++] =
+                (struct sinew_value){.id = parts[i].id, .value = value * parts[i].value};
+        }
     }
     if (!c) return ERR_OK;
     return from_result(face ? sinew_send_face(c, values, count, sequence)

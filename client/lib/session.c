@@ -225,6 +225,8 @@ static bool send_hello(struct sinew_client *c, uint64_t now_us)
     copy_text(h.scene, sizeof h.scene, o->scene);
     copy_text(h.character, sizeof h.character, o->character);
     copy_text(h.name, sizeof h.name, o->name);
+    h.recipe = o->recipe;
+    h.recipe_bytes = o->recipe ? strlen(o->recipe) : 0;
     uint64_t away_us = now_us - s->lost_at_us;
     s->tried_resume =
         s->resumable && s->welcome.resume[0] && away_us < (uint64_t)s->welcome.resume_s * 1000000;

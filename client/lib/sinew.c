@@ -97,6 +97,8 @@ static enum err check_options(const struct sinew_options *o, struct fault *fault
         if (secrets[i] && strlen(secrets[i]) >= HELLO_TOKEN_MAX)
             return fault_set(fault, ERR_USAGE, "the token or ticket is longer than %d bytes",
                              HELLO_TOKEN_MAX - 1);
+    if (o->recipe && strlen(o->recipe) > HELLO_RECIPE_MAX)
+        return fault_set(fault, ERR_USAGE, "the recipe is longer than %d bytes", HELLO_RECIPE_MAX);
     if (o->quality.bits && (o->quality.bits < 10 || o->quality.bits > 16))
         return fault_set(fault, ERR_USAGE, "quality.bits is 10 to 16, not %u", o->quality.bits);
     if (o->quality.detail > 3)
@@ -132,8 +134,9 @@ static enum err open_tls(struct sinew_client *c, struct fault *fault)
 static bool copy_strings(struct sinew_client *c)
 {
     struct sinew_options *o = &c->options;
-    const char **const texts[] = {&o->url,  &o->ca_file, &o->pin,       &o->token,   &o->ticket,
-                                  &o->role, &o->scene,   &o->character, &o->program, &o->name};
+    const char **const texts[] = {&o->url,    &o->ca_file, &o->pin,   &o->token,
+                                  &o->ticket, &o->role,    &o->scene, &o->character,
+                                  &o->program, &o->name,   &o->recipe};
     size_t count = sizeof texts / sizeof texts[0], size = 1;
     for (size_t i = 0; i < count; i++)
         size += *texts[i] ? strlen(*texts[i]) + 1 : 0;
@@ -624,29 +627,73 @@ static int32_t find_name(const cJSON *list, const char *name)
     return find_alias(list, name);
 }
 
-static int32_t find_in_catalogue(struct sinew_client *c, const char *group, const char *name)
+// The catalogue that has come, parsed, the caller's to delete; or NULL.
+static cJSON *open_catalogue(struct sinew_client *c)
 {
-    if (!c || !name) return -1;
     cJSON *json = NULL;
     struct json_limits limits = json_limits_for(messages_row(MESSAGE_CATALOGUE)->size_max_bytes);
     net_lock_take(c->lock);
     const char *text = c->catalogue_fresh ? c->catalogue_new : c->catalogue;
-    int32_t found = -1;
-    if (text && json_parse(text, strlen(text), &limits, &json, NULL) == ERR_OK)
-        found = find_name(cJSON_GetObjectItemCaseSensitive(json, group), name);
+    if (text && json_parse(text, strlen(text), &limits, &json, NULL) != ERR_OK) json = NULL;
     net_lock_give(c->lock);
+    return json;
+}
+
+// As the server finds them: an expression of the name, a shape, else what the table of names says.
+static size_t find_face(const cJSON *catalogue, const char *name, struct sinew_value *parts,
+                        size_t capacity)
+{
+    const cJSON *shapes = cJSON_GetObjectItemCaseSensitive(catalogue, "shapes");
+    const cJSON *expressions = cJSON_GetObjectItemCaseSensitive(catalogue, "expressions"), *item;
+    int32_t count = (int32_t)cJSON_GetArraySize(shapes), id = -1, i = 0;
+    cJSON_ArrayForEach(item, expressions)
+    {
+        if (cJSON_IsString(item) && strcmp(item->valuestring, name) == 0) id = count + i;
+        i++;
+    }
+    if (id < 0) id = find_name(shapes, name);
+    if (capacity == 0) return 0;
+    if (id >= 0 && id <= UINT16_MAX) {
+        parts[0] = (struct sinew_value){.id = (uint16_t)id, .value = 1};
+        return 1;
+    }
+    size_t found = 0;
+    item = cJSON_GetObjectItem(cJSON_GetObjectItemCaseSensitive(catalogue, "face_names"), name);
+    for (const cJSON *p = item ? item->child : NULL; p && found < capacity; p = p->next) {
+        const cJSON *of = cJSON_GetArrayItem(p, 0), *share = cJSON_GetArrayItem(p, 1);
+        if (!cJSON_IsNumber(of) || !cJSON_IsNumber(share)) continue;
+        if (!(of->valuedouble >= 0 && of->valuedouble <= UINT16_MAX)) continue;
+        parts[found++] = (struct sinew_value){.id = (uint16_t)of->valuedouble,
+                                              .value = (float)share->valuedouble};
+    }
+    return found;
+}
+
+size_t sinew_face_parts(struct sinew_client *c, const char *name, struct sinew_value *parts,
+                        size_t capacity)
+{
+    cJSON *json = c && name && parts ? open_catalogue(c) : NULL;
+    size_t found = json ? find_face(json, name, parts, capacity) : 0;
     cJSON_Delete(json);
     return found;
 }
 
 int32_t sinew_shape_id(struct sinew_client *c, const char *name)
 {
-    return find_in_catalogue(c, "shapes", name);
+    struct sinew_value part;
+    cJSON *json = c && name ? open_catalogue(c) : NULL;
+    bool found = json && find_face(json, name, &part, 1) == 1 && part.value == 1;
+    cJSON_Delete(json);
+    return found ? part.id : -1;
 }
 
 int32_t sinew_parameter_id(struct sinew_client *c, const char *name)
 {
-    return find_in_catalogue(c, "parameters", name);
+    cJSON *json = c && name ? open_catalogue(c) : NULL;
+    int32_t found =
+        json ? find_name(cJSON_GetObjectItemCaseSensitive(json, "parameters"), name) : -1;
+    cJSON_Delete(json);
+    return found;
 }
 
 // ---- figures ----

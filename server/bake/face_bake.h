@@ -32,6 +32,7 @@ struct face_contour {
     // by face_measure
     struct face_pair *pairs; // one an upper vertex
     double way[3];           // unit: from the lower rim to the upper, neutral and open
+    double *stands[FACE_CLOSERS_MAX]; // [pair] gap when open, at least a tenth of the widest
     double open[FACE_CLOSERS_MAX], left[FACE_CLOSERS_MAX]; // gaps: widest open; widest left closed
 };
 

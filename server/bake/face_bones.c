@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "server/bake/builder.h"
+#include "server/bake/geodesic.h"
 #include "server/bake/rig.h"
 #include "server/character/pose/skeleton.h"
 #include "server/model/lookup.h"
@@ -18,6 +19,7 @@ struct created {
 };
 
 enum { CREATED_MAX = 256 };
+static const double NOTHING = 1e-6; // a weight that is left out
 
 static enum err check(struct builder *b, const cJSON *bone, const char *path, struct created *c)
 {
@@ -79,13 +81,21 @@ static enum err add_node(struct builder *b, const char *name, struct created *c)
     return ERR_OK;
 }
 
-// The part of a vertex that the bone takes: whole at its place, none at its radius, no edge.
-static double share_at(const struct created *c, const double place[3])
+static double distance_to(const struct created *c, const double place[3])
 {
     double square = 0;
     for (int r = 0; r < 3; r++)
         square += (place[r] - c->at[r]) * (place[r] - c->at[r]);
-    double inside = fmax(0, 1 - square / (c->radius * c->radius));
+    return sqrt(square);
+}
+
+// The part of a vertex that the bone takes: whole at its place, none at its radius, no edge. What
+// lies near but is far along the surface, the other lip or lid, counts as farther.
+static double share_at(const struct created *c, const double place[3], double along)
+{
+    const double straight = 0.6; // a way along a surface that bends is so much longer at most
+    double d = fmax(distance_to(c, place), straight * along) / c->radius;
+    double inside = fmax(0, 1 - d * d);
     return inside * inside * (3 - 2 * inside);
 }
 
@@ -103,7 +113,56 @@ struct work {
     uint32_t made_count;
     struct xform *rest; // [node]
     double (*place)[3];
+    double *along; // [bone][vertex] from the bone along the surface
 };
+
+// Surfaces that hang together, by their lowest vertex.
+static uint32_t root_of(uint32_t *up, uint32_t v)
+{
+    while (up[v] != v)
+        v = up[v] = up[up[v]];
+    return v;
+}
+
+// Along each surface from where it comes nearest to the bone.
+static enum err measure_along(struct builder *b, struct work *w)
+{
+    const struct model *m = &b->model;
+    size_t vertices = model_vertex_count(m);
+    struct geodesic g;
+    uint32_t *up = BUILDER_ARRAY(b, uint32_t, vertices);
+    uint32_t *seeds = BUILDER_ARRAY(b, uint32_t, vertices);
+    double *start = BUILDER_ARRAY(b, double, vertices);
+    w->along = BUILDER_ARRAY(b, double, vertices * w->bone_count);
+    if (!up || !seeds || !start || !w->along) return builder_no_memory(b);
+    enum err e = geodesic_open(b, w->place, &g);
+    if (e != ERR_OK) return e;
+    for (uint32_t v = 0; v < vertices; v++)
+        up[v] = v;
+    for (uint32_t v = 0; v < vertices; v++)
+        for (uint32_t i = g.edge_first[v]; i < g.edge_first[v + 1]; i++)
+            up[root_of(up, v)] = root_of(up, g.edges[i]);
+    for (uint32_t n = 0; n < w->bone_count; n++) {
+        size_t count = 0;
+        for (uint32_t v = 0; v < vertices; v++)
+            start[v] = HUGE_VAL;
+        for (uint32_t v = 0; v < vertices; v++) {
+            uint32_t surface = root_of(up, m->weld[v]);
+            double d = m->weld[v] == v ? distance_to(&w->bones[n], w->place[v]) : HUGE_VAL;
+            if (!(d < start[surface])) continue;
+            start[surface] = d;
+            seeds[surface] = v;
+        }
+        for (uint32_t v = 0; v < vertices; v++)
+            if (start[v] < HUGE_VAL) {
+                start[count] = start[v];
+                seeds[count++] = seeds[v];
+            }
+        geodesic_measure(&g, seeds, start, count, 2 * w->bones[n].radius,
+                         w->along + (size_t)n * vertices);
+    }
+    return ERR_OK;
+}
 
 static bool slot_for(struct work *w, uint32_t bone, uint16_t like, uint16_t *out)
 {
@@ -128,13 +187,20 @@ static bool slot_for(struct work *w, uint32_t bone, uint16_t like, uint16_t *out
 // Influences of one vertex with what the bones take; -1: no room for slots.
 static int spread(struct builder *b, struct work *w, uint32_t v, uint16_t *slots, float *weights)
 {
-    double taken = 0, shares[CREATED_MAX];
+    double taken = 0, kept = 1, shares[CREATED_MAX];
     uint16_t most = 0;
     float weight = -1;
     int count = 0;
-    for (uint32_t i = 0; i < w->bone_count; i++)
-        taken += shares[i] = share_at(&w->bones[i], w->place[v]);
-    double scale = taken > 1 ? 1 / taken : 1, kept = 1 - fmin(taken, 1);
+    // Each takes its share of what those before it in the list have left or taken: a jaw after the
+    // skull, a lip's corner after the jaw.
+    for (uint32_t i = 0; i < w->bone_count; i++) {
+        size_t at = (size_t)i * model_vertex_count(&b->model) + b->model.weld[v];
+        shares[i] = share_at(&w->bones[i], w->place[v], w->along[at]);
+        for (uint32_t n = 0; n < i; n++)
+            shares[n] *= 1 - shares[i];
+        kept *= 1 - shares[i];
+        taken = fmax(taken, shares[i]);
+    }
     for (uint32_t i = b->influence_first[v]; i < b->influence_first[v + 1]; i++) {
         if (b->influence_weights[i] > weight) {
             weight = b->influence_weights[i];
@@ -142,14 +208,14 @@ static int spread(struct builder *b, struct work *w, uint32_t v, uint16_t *slots
         }
         float left =
             taken > 0 ? (float)(kept * (double)b->influence_weights[i]) : b->influence_weights[i];
-        if (!(left > 0)) continue;
+        if (!((double)left > (taken > 0 ? NOTHING : 0))) continue;
         slots[count] = b->influence_slots[i];
         weights[count++] = left;
     }
     for (uint32_t i = 0; i < w->bone_count; i++) {
-        if (!(shares[i] * scale > 1e-6)) continue;
+        if (!(shares[i] > NOTHING)) continue;
         if (!slot_for(w, i, most, &slots[count])) return -1;
-        weights[count++] = (float)(shares[i] * scale);
+        weights[count++] = (float)shares[i];
     }
     float sum = 0;
     for (int i = 0; i < count; i++) {
@@ -208,6 +274,7 @@ static enum err weigh(struct builder *b, const struct created *bones, uint32_t c
     for (size_t i = 0; i < m->nodes_count; i++)
         locals[i] = m->nodes[i].rest;
     enum err e = builder_places(b, locals, w.rest, &w.place);
+    if (e == ERR_OK) e = measure_along(b, &w);
     return e == ERR_OK ? take_shares(b, &w) : e;
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "server/bake/face_corrections.h"
+#include "server/bake/face_find.h"
 
 // Detection: how far each parameter (a face bone is one) opens what a shape closes; corrections
 // for those that do; the report.
@@ -35,10 +36,10 @@ static double influence(struct face_generator *g, const struct face_contour *c, 
         face_probe_pose(p);
         face_gap_measure(p, c, here);
         for (uint32_t n = 0; n < c->upper_count; n++)
-            most = fmax(most, fabs(here[n] - neutral[n]));
+            most = fmax(most, fabs(here[n] - neutral[n]) / c->stands[closer][n]);
     }
     p->values[parameter] = 0;
-    return most / c->open[closer];
+    return most;
 }
 
 // Corrections that belong to the parameter, at its limits; where it turns or scales bones and the
@@ -229,10 +230,14 @@ enum err face_correct(struct face_bake *k)
     struct face_generator g = {0};
     k->report = cJSON_CreateObject();
     cJSON_AddNumberToObject(k->report, "threshold", k->threshold);
+    bool bent = false; // without anything that bends the face there is nothing to correct
+    for (size_t i = 0; i < k->parameters_count; i++)
+        bent = bent || bends(&k->parameters[i]);
     enum err e = face_probe_open(k, &probe);
+    if (e == ERR_OK) e = face_generator_open(k, &probe, &g);
+    if (e == ERR_OK && bent) e = face_find_contours(&g);
     for (size_t i = 0; i < k->contours_count && e == ERR_OK; i++)
         e = face_gap_prepare(k, &probe, &k->contours[i]);
-    if (e == ERR_OK) e = face_generator_open(k, &probe, &g);
     if (e == ERR_OK) e = face_read_corrections(&g);
     if (e == ERR_OK) e = correct_contours(&g);
     face_probe_close(&probe);

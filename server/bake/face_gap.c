@@ -40,6 +40,9 @@ static enum err make_pairs(struct face_bake *k, const struct face_probe *p, stru
     double *lower = BUILDER_ARRAY(k->b, double, c->lower_count);
     if (!c->pairs) c->pairs = BUILDER_ARRAY(k->b, struct face_pair, c->upper_count);
     if (!upper || !lower || !c->pairs) return builder_no_memory(k->b);
+    for (uint32_t i = 0; c->found && i < c->upper_count; i++) // as they meet
+        c->pairs[i] = (struct face_pair){c->upper[i], {c->lower[i], c->lower[i]}, 0};
+    if (c->found) return ERR_OK;
     if (!measure_rim(p, c->upper, c->upper_count, upper) ||
         !measure_rim(p, c->lower, c->lower_count, lower))
         return fault_set(k->b->fault, ERR_MALFORMED, "/face/contours/%.60s: a rim has no length",
@@ -190,6 +193,31 @@ static void drop_closer(struct face_bake *k, struct face_contour *c, uint32_t i)
     c->closer_count--;
     memmove(&c->closers[i], &c->closers[i + 1], (c->closer_count - i) * sizeof *c->closers);
     memmove(&c->openers[i], &c->openers[i + 1], (c->closer_count - i) * sizeof *c->openers);
+    memmove(&c->stands[i], &c->stands[i + 1], (c->closer_count - i) * sizeof *c->stands);
+}
+
+static enum err measure_closer(struct face_bake *k, struct face_probe *p, struct face_contour *c,
+                               uint32_t i, double *gaps, double *closed, bool *closes)
+{
+    face_gap_weights(p, c, i, 0);
+    face_probe_pose(p);
+    if (i == 0) { // pairs, and which way is closing, where it stands open
+        enum err e = make_pairs(k, p, c);
+        if (e != ERR_OK) return e;
+        find_way(p, c);
+    }
+    face_gap_measure(p, c, gaps);
+    face_gap_weights(p, c, i, 1);
+    face_probe_pose(p);
+    face_gap_measure(p, c, closed);
+    c->open[i] = widest(gaps, c->upper_count, false);
+    c->stands[i] = BUILDER_ARRAY(k->b, double, c->upper_count);
+    if (!c->stands[i]) return builder_no_memory(k->b);
+    for (uint32_t n = 0; n < c->upper_count; n++) // where rims join there is nothing to divide by
+        c->stands[i][n] = fmax(gaps[n], 0.1 * c->open[i]);
+    c->left[i] = widest(closed, c->upper_count, true);
+    *closes = c->open[i] > 0 && c->left[i] < CLOSES * c->open[i];
+    return ERR_OK;
 }
 
 enum err face_gap_prepare(struct face_bake *k, struct face_probe *p, struct face_contour *c)
@@ -207,27 +235,18 @@ enum err face_gap_prepare(struct face_bake *k, struct face_probe *p, struct face
         face_gap_pair(p, &c->pairs[i], upper, lower);
         rest = fmax(rest, distance(upper, lower));
     }
-    for (uint32_t i = 0; rest < SHUT * length && i < c->closer_count && e == ERR_OK; i++)
-        e = find_opener(k, p, c, i);
-    if (e != ERR_OK) return e;
-    for (uint32_t i = 0; i < c->closer_count;) {
-        face_gap_weights(p, c, i, 0);
-        face_probe_pose(p);
-        if (i == 0) { // pairs, and which way is closing, where it stands open
-            e = make_pairs(k, p, c);
-            if (e != ERR_OK) return e;
-            find_way(p, c);
+    for (uint32_t i = 0; i < c->closer_count && e == ERR_OK;) {
+        bool closes = false;
+        if (rest >= SHUT * length || c->openers[i] != MODEL_NONE)
+            e = measure_closer(k, p, c, i, gaps, closed, &closes);
+        if (e == ERR_OK && !closes && c->openers[i] == MODEL_NONE) {
+            e = find_opener(k, p, c, i);
+            if (e == ERR_OK) e = measure_closer(k, p, c, i, gaps, closed, &closes);
         }
-        face_gap_measure(p, c, gaps);
-        face_gap_weights(p, c, i, 1);
-        face_probe_pose(p);
-        face_gap_measure(p, c, closed);
-        c->open[i] = widest(gaps, c->upper_count, false);
-        c->left[i] = widest(closed, c->upper_count, true);
-        if (!(c->open[i] > 0) || !(c->left[i] < CLOSES * c->open[i]))
-            drop_closer(k, c, i);
-        else
+        if (closes)
             i++;
+        else
+            drop_closer(k, c, i);
     }
-    return ERR_OK;
+    return e;
 }

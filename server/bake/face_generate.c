@@ -23,7 +23,7 @@ enum err face_generator_open(struct face_bake *k, struct face_probe *p, struct f
     for (size_t i = 0; i < b->model.nodes_count; i++)
         locals[i] = b->model.nodes[i].rest;
     enum err e = builder_places(b, locals, nodes, &g.rest);
-    if (e == ERR_OK && k->contours_count > 0) e = geodesic_open(b, g.rest, &g.edges);
+    if (e == ERR_OK) e = geodesic_open(b, g.rest, &g.edges);
     if (e == ERR_OK) *out = g;
     return e;
 }
@@ -101,7 +101,7 @@ static void pair_rims(const struct rim_place *from, uint32_t from_count, const s
 
 static void place_on(const struct rim_place *rim, uint32_t count, double along, double out[3])
 {
-    uint32_t at = (uint32_t)along < count - 1 ? (uint32_t)along : count - 2;
+    uint32_t at = along < count - 1 ? (uint32_t)along : count - 2;
     double t = along - at;
     for (int r = 0; r < 3; r++)
         out[r] = rim[at].place[r] + t * (rim[at + 1].place[r] - rim[at].place[r]);
@@ -239,6 +239,8 @@ static void read_rims(struct face_generator *g, const struct face_contour *c, ui
     read_rim(g->probe, s->moving, s->moving_count, s->moving_before);
     read_rim(g->probe, s->standing, s->standing_count, s->standing_before);
     pair_rims(s->moving_before, s->moving_count, s->standing_before, s->standing_count, s->along);
+    for (uint32_t i = 0; c->found && i < s->moving_count; i++)
+        s->along[i] = i; // as they meet
     pose_with(g, c, closer, NULL, 1);
     read_rim(g->probe, s->moving, s->moving_count, s->moving_before);
     read_rim(g->probe, s->standing, s->standing_count, s->standing_before);

@@ -138,6 +138,16 @@ static void forget(struct geodesic *g)
     g->touched_count = g->heap_count = 0;
 }
 
+void geodesic_measure(struct geodesic *g, const uint32_t *seeds, const double *start,
+                      size_t seed_count, double reach, double *out)
+{
+    for (size_t i = 0; i < seed_count; i++)
+        if (start[i] < reach) reach_out(g, seeds[i], start[i]);
+    spread(g, reach);
+    memcpy(out, g->distance, model_vertex_count(&g->b->model) * sizeof *out);
+    forget(g);
+}
+
 // ---- softening ----------------------------------------------------------------------------
 
 enum { WORK_MAX = 200 * 1000 * 1000 }; // edges looked at

@@ -21,6 +21,11 @@ struct geodesic {
 
 MUST_CHECK enum err geodesic_open(struct builder *b, double (*place)[3], struct geodesic *out);
 
+// How far each weld vertex is from `seeds` (weld vertices, each `start` away to begin with), into
+// out [vertex]; HUGE_VAL beyond `reach`.
+void geodesic_measure(struct geodesic *g, const uint32_t *seeds, const double *start,
+                      size_t seed_count, double reach, double *out);
+
 // Makes `tables` (table_count of vertex_count each) soft where table `which` changes: each becomes
 // its mean over the surface within `reach`, weighted towards the middle, so that an edge turns
 // into a slope 2 * reach wide. Where `which` does not change within reach, nothing does.

@@ -11,6 +11,7 @@
 #include "common/mesh_out.h"
 #include "common/simd.h"
 #include "server/character/input/pose_json.h"
+#include "server/character/input/recipe.h"
 #include "server/character/pose/clip.h"
 #include "server/character/pose/driver.h"
 #include "server/character/pose/face_state.h"
@@ -26,7 +27,8 @@
 static const char help[] =
     "usage: sinewd eval MODEL [--clip C --time S | --pose POSE.json | --script FILE --hz N --time "
     "S]\n"
-    "                   [--face NAME=W]... [--customise NAME=V]... [--root NAME=CLIP@S]...\n"
+    "                   [--face NAME=W]... [--customise NAME=V]... [--recipe FILE]\n"
+    "                   [--root NAME=CLIP@S]...\n"
     "                   [--skinning lbs|dq] [--without PARTS] [--format bin|obj|json] -o OUT\n"
     "\n"
     "Evaluates one frame offline. Without a clip and a pose it is the file's rest pose. A name may "
@@ -45,6 +47,7 @@ static const char help[] =
     "viseme\n"
     "                   name\n"
     "  --customise N=V  a parameter of the rig file, or a bone of its face by its offset\n"
+    "  --recipe FILE    many of them: {\"sinew_recipe\": 1, \"parameters\": {NAME: V}}\n"
     "  --root NAME=C@S  one root of several plays clip C at S seconds; roots that are not named "
     "keep\n"
     "                   the pose of --clip or --pose, else the rest pose\n"
@@ -61,7 +64,7 @@ static const char help[] =
     "  sinewd eval body.sinew --script moves.jsonl --hz 60 --time 2.5 -o frame.f32\n";
 
 struct eval_options {
-    const char *clip, *time, *pose, *skinning, *format, *out, *script, *hz, *plugins;
+    const char *recipe, *clip, *time, *pose, *skinning, *format, *out, *script, *hz, *plugins;
     struct arg_list faces, customise, roots, without;
 };
 
@@ -168,11 +171,27 @@ static enum err apply_pose_file(struct evaluation *v, const char *path, struct f
     return e;
 }
 
+static enum err read_recipe(struct face_state *face, const char *path, struct fault *fault)
+{
+    enum { RECIPE_BYTES_MAX = 1 << 20 };
+    uint8_t *bytes;
+    size_t size_bytes;
+    struct fault inner = {0};
+    enum err e = file_read(path, RECIPE_BYTES_MAX, &bytes, &size_bytes, fault);
+    if (e != ERR_OK) return e;
+    e = recipe_apply((const char *)bytes, size_bytes, NULL, &face->customise, &inner);
+    free(bytes);
+    if (e == ERR_OK && inner.line[0]) e = ERR_NOT_FOUND; // offline nothing is left out
+    return e == ERR_OK ? e : fault_set(fault, e, "--recipe %.100s: %s", path, inner.line);
+}
+
 // --face and --customise, into what a character has been told.
 static enum err tell_face(struct face_state *face, const struct eval_options *o,
                           struct fault *fault)
 {
     const struct model *m = face->model;
+    enum err told = o->recipe ? read_recipe(face, o->recipe, fault) : ERR_OK;
+    if (told != ERR_OK) return told;
     for (size_t i = 0; i < o->faces.count + o->customise.count; i++) {
         bool is_face = i < o->faces.count;
         const char *option = is_face ? "--face" : "--customise";
@@ -472,6 +491,12 @@ static void print_layout(const struct evaluation *v)
         (void)printf("%s\n  ", i ? "," : "");
         print_driver(m, &m->drivers[i], v->driver_weights);
     }
+    (void)printf("},\n \"expressions\": {");
+    for (size_t i = 0; i < m->expressions_count; i++) {
+        (void)printf("%s", i ? ", " : "");
+        print_name(model_text(m, m->expressions[i].name));
+        (void)printf(": %.9g", (double)v->face.outputs[i]);
+    }
     (void)printf("}}\n");
 }
 
@@ -506,6 +531,7 @@ static int run(int argc, char **argv)
         {"--plugins", ARG_VALUE, {.value = &o.plugins}},
         {"--face", ARG_LIST, {.list = &o.faces}},
         {"--customise", ARG_LIST, {.list = &o.customise}},
+        {"--recipe", ARG_VALUE, {.value = &o.recipe}},
         {"--root", ARG_LIST, {.list = &o.roots}},
         {"--skinning", ARG_VALUE, {.value = &o.skinning}},
         {"--without", ARG_LIST, {.list = &o.without}},

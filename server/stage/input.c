@@ -97,34 +97,45 @@ void input_place(struct body *b, const struct input_place *message)
     if (message->fields & INPUT_PLACE_SCALE) s->scale = message->scale;
 }
 
+// Values of ids that the character does not have: what it has is used all the same.
+static enum err left_out(const struct input_value *values, size_t count, size_t ids, size_t known,
+                         const char *what, struct fault *fault)
+{
+    for (size_t i = 0; i < count && known < count; i++)
+        if (values[i].id >= ids) {
+            (void)fault_set(fault, ERR_NOT_FOUND,
+                            "%zu of %zu values were left out: there is no %s %u, the character "
+                            "has %zu",
+                            count - known, count, what, values[i].id, ids);
+            break;
+        }
+    return known > 0 || count == 0 ? ERR_OK : ERR_NOT_FOUND;
+}
+
 enum err input_face(struct body *b, const struct input_value *values, size_t count,
                     struct fault *fault)
 {
-    size_t ids = face_state_ids(b->options.model);
+    size_t ids = face_state_ids(b->options.model), known = 0;
     for (size_t i = 0; i < count; i++)
-        if (values[i].id >= ids)
-            return fault_set(fault, ERR_NOT_FOUND,
-                             "there is no shape or expression %u; the character has %zu",
-                             values[i].id, ids);
-    for (size_t i = 0; i < count; i++)
-        b->face.values[values[i].id] = fminf(fmaxf(values[i].value, -2), 2);
-    b->change++;
-    return ERR_OK;
+        if (values[i].id < ids) {
+            b->face.values[values[i].id] = fminf(fmaxf(values[i].value, -2), 2);
+            known++;
+        }
+    b->change += known > 0;
+    return left_out(values, count, ids, known, "shape or expression", fault);
 }
 
 enum err input_customise(struct body *b, const struct input_value *values, size_t count,
                          struct fault *fault)
 {
-    size_t parameters = b->options.model->parameters_count;
+    size_t parameters = b->options.model->parameters_count, known = 0;
     for (size_t i = 0; i < count; i++)
-        if (values[i].id >= parameters)
-            return fault_set(fault, ERR_NOT_FOUND,
-                             "there is no parameter %u; the character has %zu", values[i].id,
-                             parameters);
-    for (size_t i = 0; i < count; i++)
-        customise_set(&b->face.customise, values[i].id, values[i].value);
-    b->change++;
-    return ERR_OK;
+        if (values[i].id < parameters) {
+            customise_set(&b->face.customise, values[i].id, values[i].value);
+            known++;
+        }
+    b->change += known > 0;
+    return left_out(values, count, parameters, known, "parameter", fault);
 }
 
 static enum err apply_pose(struct input_desk *desk, struct body *b, const uint8_t *payload,
@@ -160,11 +171,23 @@ static enum err apply_place(struct input_desk *desk, struct body *b, const uint8
     return e;
 }
 
+static enum err decode_values(const uint8_t *payload, size_t size_bytes, uint8_t type,
+                              struct input_values *out, struct fault *fault)
+{
+    enum err e = input_decode_values(payload, size_bytes, type, out);
+    if (e == ERR_LIMIT)
+        return fault_set(fault, e, "more than %d values in one message: none was used",
+                         INPUT_VALUES_MAX);
+    if (e == ERR_MALFORMED)
+        return fault_set(fault, e, "a value is no number or out of range: none was used");
+    return e;
+}
+
 static enum err apply_face(struct input_desk *desk, struct body *b, const uint8_t *payload,
                            size_t size_bytes, struct fault *fault)
 {
     struct input_values *v = &desk->message.values;
-    enum err e = input_decode_values(payload, size_bytes, MESSAGE_FACE, v);
+    enum err e = decode_values(payload, size_bytes, MESSAGE_FACE, v, fault);
     return e == ERR_OK ? input_face(b, v->values, v->value_count, fault) : e;
 }
 
@@ -172,7 +195,7 @@ static enum err apply_customise(struct input_desk *desk, struct body *b, const u
                                 size_t size_bytes, struct fault *fault)
 {
     struct input_values *v = &desk->message.values;
-    enum err e = input_decode_values(payload, size_bytes, MESSAGE_CUSTOMISE, v);
+    enum err e = decode_values(payload, size_bytes, MESSAGE_CUSTOMISE, v, fault);
     return e == ERR_OK ? input_customise(b, v->values, v->value_count, fault) : e;
 }
 

@@ -33,7 +33,8 @@ void input_control(struct body *b, const struct input_control *message);
 void input_place(struct body *b, const struct input_place *message);
 MUST_CHECK enum err input_face(struct body *b, const struct input_value *values, size_t count,
                                struct fault *fault); // ids: face_state.h
-// All ids are checked before one is set.
+// Of both: values of unknown ids are left out, ERR_OK with a line in the fault that says so;
+// ERR_NOT_FOUND when none is known.
 MUST_CHECK enum err input_customise(struct body *b, const struct input_value *values, size_t count,
                                     struct fault *fault);
 // Motions of single roots (method C); all are checked before one is changed.

@@ -6,6 +6,7 @@
 #include "common/arena.h"
 #include "common/err.h"
 #include "common/simd.h"
+#include "proto/appearance_message.h"
 #include "proto/session_messages.h"
 #include "proto/surface_message.h"
 #include "server/character/input/puppet.h"
@@ -49,6 +50,8 @@ struct role {
     size_t surface_bytes;
     const uint8_t *appearance; // APPEARANCE payload of actor 0: see role_appearance_for
     size_t appearance_bytes;
+    const struct appearance_material *materials; // as `appearance` says them
+    const struct appearance_texture *options;    // [face option]
     const char *catalogue_json; // of CATALOGUE; not NUL-ended
     size_t catalogue_bytes;
     const char *bindings_json; // of WELCOME; not NUL-ended
@@ -78,5 +81,11 @@ void role_unref(struct role *r); // NULL is fine
 enum { ROLE_APPEARANCE_HEAD_BYTES = 8 };
 void role_appearance_head(const struct role *r, uint32_t actor,
                           uint8_t out[ROLE_APPEARANCE_HEAD_BYTES]);
+// The whole payload for an actor whose face has been told something: what its parameters and
+// expressions make of the materials. `version` rises. `capacity`: appearance_bytes is enough.
+struct face_state;
+MUST_CHECK enum err role_appearance_told(const struct role *r, const struct face_state *face,
+                                         uint32_t actor, uint8_t *out, size_t capacity,
+                                         size_t *size_bytes);
 const struct role_texture *role_texture_find(const struct role *r,
                                              const uint8_t hash[SESSION_HASH_BYTES]); // or NULL

@@ -127,12 +127,21 @@ enum err role_build_appearance(struct role_build *b)
     const struct role_texture **of_image =
         ROLE_SCRATCH(b, const struct role_texture *, m->images_count);
     struct appearance_material *materials =
-        ROLE_SCRATCH(b, struct appearance_material, m->materials_count);
+        ROLE_KEEP(b, struct appearance_material, m->materials_count);
+    struct appearance_texture *options =
+        ROLE_KEEP(b, struct appearance_texture, m->face_options_count);
     uint8_t *bytes = ROLE_KEEP(b, uint8_t, capacity);
-    if (!list || !of_image || !materials || !bytes) return role_no_memory(b);
+    if (!list || !of_image || !materials || !options || !bytes) return role_no_memory(b);
     r->textures = b->textures = list;
     for (size_t i = 0; i < m->materials_count; i++)
         fill_material(b, of_image, &m->materials[i], &materials[i]);
+    for (size_t i = 0; i < m->face_options_count; i++) {
+        struct model_texture_use use = {
+            .texture = m->face_options[i].texture, .scale = {1, 1}, .strength = 1};
+        fill_texture(b, of_image, &use, &options[i]);
+    }
+    r->materials = materials;
+    r->options = options;
     struct wire_writer w = wire_write(bytes, capacity);
     enum err e =
         appearance_message_encode(&w, 0, r->version, materials, (uint32_t)m->materials_count);

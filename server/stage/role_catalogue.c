@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "server/model/face_names.h"
 #include "server/stage/role_own.h"
 
 // The names that a character takes, for pickers and for FACE ids. A thing without a name of its
@@ -101,6 +102,54 @@ static bool add_tables(cJSON *json, const struct role_build *b)
     return fine;
 }
 
+// Ids are places in "parameters"; what a panel of sliders must know of each stands beside it, in
+// "parameter_info": [group, kind, low, high, default, options].
+static bool add_parameters(cJSON *json, const struct model *m)
+{
+    static const char *const kinds[] = {"shape", "appearance", "expression"};
+    cJSON *names = cJSON_AddArrayToObject(json, "parameters");
+    cJSON *infos = cJSON_AddArrayToObject(json, "parameter_info");
+    bool fine = names && infos;
+    for (size_t i = 0; fine && i < m->parameters_count; i++) {
+        const struct model_parameter *p = &m->parameters[i];
+        cJSON *info = cJSON_CreateArray(), *options = cJSON_CreateArray();
+        cJSON_AddItemToArray(info, cJSON_CreateString(model_text(m, p->group)));
+        cJSON_AddItemToArray(info, cJSON_CreateString(kinds[p->kind]));
+        const float numbers[] = {p->low, p->high, p->neutral};
+        for (int k = 0; k < 3; k++)
+            cJSON_AddItemToArray(info, cJSON_CreateNumber(round((double)numbers[k] * 1e6) / 1e6));
+        for (uint32_t k = 0; k < p->option_count; k++)
+            cJSON_AddItemToArray(options, cJSON_CreateString(model_text(
+                                              m, m->face_options[p->option_first + k].name)));
+        fine = cJSON_AddItemToArray(info, options) && cJSON_AddItemToArray(infos, info) &&
+               cJSON_AddItemToArray(names, cJSON_CreateString(model_text(m, p->name)));
+    }
+    return fine;
+}
+
+// "expressions": FACE ids from the shapes' count on. "face_names": other names that people use for
+// them, each [[id, share], ...].
+static bool add_faces(cJSON *json, const struct model *m)
+{
+    cJSON *expressions = cJSON_AddArrayToObject(json, "expressions");
+    cJSON *others = cJSON_AddObjectToObject(json, "face_names");
+    struct face_parts parts;
+    bool fine = expressions && others;
+    for (size_t i = 0; fine && i < m->expressions_count; i++)
+        fine = cJSON_AddItemToArray(
+            expressions, cJSON_CreateString(model_text(m, m->expressions[i].name)));
+    uint32_t at = 0;
+    for (const char *name; fine && (name = face_names_next(m, &at, &parts));) {
+        cJSON *list = cJSON_CreateArray();
+        for (uint32_t k = 0; k < parts.count; k++) {
+            double pair[2] = {parts.parts[k].id, round((double)parts.parts[k].share * 1e6) / 1e6};
+            cJSON_AddItemToArray(list, cJSON_CreateDoubleArray(pair, 2));
+        }
+        fine = cJSON_AddItemToObject(others, name, list);
+    }
+    return fine;
+}
+
 enum err role_build_catalogue(struct role_build *b)
 {
     const struct model *m = b->role->model;
@@ -112,7 +161,7 @@ enum err role_build_catalogue(struct role_build *b)
     cJSON *joints = cJSON_AddArrayToObject(json, "joints");
     cJSON *shapes = cJSON_AddArrayToObject(json, "shapes");
     bool fine = names && clips && seconds && joints && shapes &&
-                cJSON_AddArrayToObject(json, "parameters") &&
+                add_parameters(json, m) && add_faces(json, m) &&
                 add_roots_and_actions(cJSON_AddArrayToObject(json, "roots"),
                                       cJSON_AddArrayToObject(json, "actions"), m) &&
                 add_extras(cJSON_AddArrayToObject(json, "extras"), m) && add_tables(json, b) &&

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/check.h"
+#include "server/character/input/recipe.h"
 #include "server/stage/stage_own.h"
 
 enum { SEAT_SCRATCH_BYTES = 256 * 1024 };
@@ -517,6 +518,16 @@ enum err stage_input(struct stage *s, uint64_t id, uint8_t type, const uint8_t *
     if (a->pending_count == PENDING_MAX) a->pending_count--;
     a->pending[a->pending_count++] = head.sequence;
     return ERR_OK;
+}
+
+enum err stage_recipe(struct stage *s, uint64_t id, const char *text, size_t size_bytes,
+                      struct fault *fault)
+{
+    struct actor *a = slots_find(&s->actors, id);
+    if (!a) return fault_set(fault, ERR_NOT_FOUND, "this session controls no character");
+    enum err e = recipe_apply(text, size_bytes, a->role->name, &a->body.face.customise, fault);
+    if (e == ERR_OK) a->body.change++;
+    return e;
 }
 
 size_t stage_applied(struct stage *s, uint64_t id, struct session_applied_entry *out,

@@ -79,6 +79,10 @@ void stage_remove_ambient(struct stage *s, uint64_t id); // unknown ids are igno
 MUST_CHECK enum err stage_input(struct stage *s, uint64_t id, uint8_t type, const uint8_t *payload,
                                 size_t size_bytes, struct fault *fault);
 
+// A customisation recipe for the actor `id`: see recipe.h, the character's name being its role's.
+MUST_CHECK enum err stage_recipe(struct stage *s, uint64_t id, const char *text, size_t size_bytes,
+                                 struct fault *fault);
+
 // Inputs by the tick that used them first, oldest first, each told once; returns how many
 // (SESSION_APPLIED_MAX at most a call). For APPLIED messages.
 size_t stage_applied(struct stage *s, uint64_t id, struct session_applied_entry *out,

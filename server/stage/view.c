@@ -166,11 +166,14 @@ void view_actor_changed(struct view *v, struct actor *a)
     if (e->detail >= a->role->detail_count) e->detail = 0;
 }
 
-static void describe(const struct view *v, const struct view_entry *e, struct view_event *out)
+static void describe(const struct view *v, struct view_entry *e, struct view_event *out)
 {
     const struct actor *a = e->actor;
     const struct role *r = a->role;
+    e->looks = face_state_looks(&a->body.face);
+    e->looks_tick = v->stage->tick;
     out->role = r;
+    out->face = e->looks > 0 ? &a->body.face : NULL;
     out->actor.model = r->number;
     out->actor.model_version = r->version;
     out->actor.flags = (uint32_t)((a == v->own ? SESSION_ACTOR_OWN : 0) |
@@ -179,11 +182,26 @@ static void describe(const struct view *v, const struct view_entry *e, struct vi
     memcpy(out->actor.name, a->name, sizeof out->actor.name);
 }
 
+// Often enough for a slider that is drawn; whatever changes meanwhile, the newest is told.
+static bool looks_are_due(const struct view *v, const struct view_entry *e)
+{
+    const uint64_t gap = v->stage->options.tick_hz / 10;
+    return e->looks != face_state_looks(&e->actor->body.face) &&
+           v->stage->tick >= e->looks_tick + gap;
+}
+
 bool view_next_event(struct view *v, struct view_event *out)
 {
     for (uint32_t i = 0; i < VIEW_ENTRIES; i++) {
         struct view_entry *e = &v->entries[i];
-        if (e->state == VIEW_ENTRY_FREE || e->state == VIEW_ENTRY_SEEN) continue;
+        if (e->state == VIEW_ENTRY_FREE) continue;
+        if (e->state == VIEW_ENTRY_SEEN && looks_are_due(v, e)) {
+            *out = (struct view_event){.kind = VIEW_LOOKS,
+                                       .actor = {.scene = v->scene->number, .actor = e->number}};
+            describe(v, e, out);
+            return true;
+        }
+        if (e->state == VIEW_ENTRY_SEEN) continue;
         *out = (struct view_event){.actor = {.scene = v->scene->number, .actor = e->number}};
         if (e->state == VIEW_ENTRY_GONE) {
             out->kind = VIEW_LEFT;

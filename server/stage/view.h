@@ -30,13 +30,15 @@ struct view_settings {
 enum view_event_kind {
     VIEW_ENTERED, // send ACTOR, and SURFACE and APPEARANCE unless the client has this version
     VIEW_CHANGED, // the same: another model version, or controlled by someone else now
+    VIEW_LOOKS,   // send APPEARANCE: what was told of its face or customisation has changed it
     VIEW_LEFT     // send GONE
 };
 struct view_event {
     enum view_event_kind kind;
     struct session_actor actor; // as ACTOR says it; scene and actor always set
-    const struct role *role;    // of ENTERED and CHANGED: borrowed until the next tick or join,
-                                // take a reference to keep its payloads; NULL for LEFT
+    const struct role *role;    // but for LEFT: borrowed until the next tick or join, take a
+                                // reference to keep its payloads; NULL for LEFT
+    const struct face_state *face; // with the role, borrowed likewise; NULL: as the file has it
 };
 
 struct view;

@@ -79,9 +79,17 @@ void parcel_clear(struct parcel_shelf *shelf)
         clear_row(&shelf->rows[i]);
 }
 
-struct chunk *parcel_appearance(const struct role *role, uint32_t actor)
+struct chunk *parcel_appearance(const struct role *role, uint32_t actor,
+                                const struct face_state *face, size_t *size_bytes)
 {
     struct chunk *chunk = copy_padded(role->appearance, role->appearance_bytes, 0);
-    if (chunk) role_appearance_head(role, actor, chunk_writable(chunk));
+    if (!chunk) return NULL;
+    *size_bytes = role->appearance_bytes;
+    role_appearance_head(role, actor, chunk_writable(chunk));
+    if (face && role_appearance_told(role, face, actor, chunk_writable(chunk),
+                                     role->appearance_bytes, size_bytes) != ERR_OK) {
+        chunk_release(chunk);
+        return NULL;
+    }
     return chunk;
 }

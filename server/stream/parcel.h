@@ -29,4 +29,6 @@ void parcel_clear(struct parcel_shelf *shelf);
 enum { PARCEL_CATALOGUE_HEAD_BYTES = 8 }; // u32 actor, u32 json_bytes: before the JSON
 
 // Malloc'd copies for one session, padded.
-struct chunk *parcel_appearance(const struct role *role, uint32_t actor); // NULL: no memory
+// face: what the actor has been told, or NULL. NULL: no memory.
+struct chunk *parcel_appearance(const struct role *role, uint32_t actor,
+                                const struct face_state *face, size_t *size_bytes);

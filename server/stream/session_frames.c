@@ -75,6 +75,13 @@ static void put_catalogue(struct session *s, uint32_t actor, const struct parcel
     (void)supply_put(&s->supply, MESSAGE_CATALOGUE, 0, chunk, row->catalogue_bytes);
 }
 
+static void put_appearance(struct session *s, const struct view_event *event, uint64_t tag)
+{
+    size_t size = 0;
+    struct chunk *chunk = parcel_appearance(event->role, event->actor.actor, event->face, &size);
+    (void)supply_put(&s->supply, MESSAGE_APPEARANCE, tag, chunk, size);
+}
+
 static void put_character(struct session *s, const struct view_event *event)
 {
     const struct role *role = event->role;
@@ -90,8 +97,7 @@ static void put_character(struct session *s, const struct view_event *event)
         (void)supply_put(&s->supply, MESSAGE_SURFACE, 0, chunk_ref(row->surface),
                          role->surface_bytes);
     }
-    (void)supply_put(&s->supply, MESSAGE_APPEARANCE, SUPPLY_TAG_ACTOR | actor,
-                     parcel_appearance(role, actor), role->appearance_bytes);
+    put_appearance(s, event, SUPPLY_TAG_ACTOR | actor);
 }
 
 static void enter(struct session *s, const struct view_event *event)
@@ -143,6 +149,8 @@ static void take_events(struct session *s)
         if (!view_next_event(s->view, &event)) return;
         if (event.kind == VIEW_LEFT)
             leave(s, &event);
+        else if (event.kind == VIEW_LOOKS)
+            put_appearance(s, &event, 0);
         else
             enter(s, &event);
     }

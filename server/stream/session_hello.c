@@ -171,6 +171,17 @@ static void show_draft(struct session *s)
         log_event(LOG_LEVEL_WARN, "session.draft", LOG_T("session", s->name));
 }
 
+// The character is customised before its first frame. What does not fit is told.
+static void take_recipe(struct session *s, const struct hello *hello)
+{
+    struct fault fault = {0};
+    enum err e = stage_recipe(s->hub->options.stage, view_own_id(s->view), hello->recipe,
+                              hello->recipe_bytes, &fault);
+    if (e != ERR_OK || fault.line[0])
+        session_note(s->link, MESSAGE_NOTICE, STREAM_RECIPE_UNFIT, 0, view_own_actor(s->view),
+                     fault.line[0] ? fault.line : err_text(e));
+}
+
 static void join(struct link *l, const struct hello *hello, const struct auth_identity *who)
 {
     struct hub *h = hub_of(l);
@@ -216,6 +227,7 @@ static void join(struct link *l, const struct hello *hello, const struct auth_id
         session_end(s, STREAM_INTERNAL, 1000);
         return;
     }
+    if (hello->recipe_bytes > 0) take_recipe(s, hello);
     if (view_own_role(s->view) && view_own_role(s->view)->still)
         session_note(l, MESSAGE_NOTICE, STREAM_STILL, 0, view_own_actor(s->view), NULL);
     log_event(LOG_LEVEL_INFO, "session.open", LOG_T("session", s->name),

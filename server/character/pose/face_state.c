@@ -12,8 +12,8 @@ size_t face_state_ids(const struct model *m)
 
 size_t face_state_bytes(const struct model *m)
 {
-    enum { PADDING = 128 };
-    return (face_state_ids(m) + m->expressions_count) * sizeof(float) + customise_bytes(m) +
+    enum { PADDING = 256 };
+    return (face_state_ids(m) + 2 * m->expressions_count) * sizeof(float) + customise_bytes(m) +
            PADDING;
 }
 
@@ -22,6 +22,7 @@ struct face_state face_state_take(const struct model *m, struct arena *a)
     struct face_state f = {.model = m,
                            .values = ARENA_ARRAY(a, float, face_state_ids(m)),
                            .outputs = ARENA_ARRAY(a, float, m->expressions_count),
+                           .wanted = ARENA_ARRAY(a, float, m->expressions_count),
                            .customise = customise_take(m, a)};
     for (size_t i = 0; i < face_state_ids(m); i++)
         f.values[i] = NAN;
@@ -42,10 +43,16 @@ static void express(struct face_state *f, struct pose pose)
     if (m->expressions_count == 0 && m->look_at_count == 0) return;
     bool looks = f->looks && m->look_at_count > 0;
     if (m->expressions_count > 0)
-        memcpy(f->outputs, f->values + m->shapes_count, m->expressions_count * sizeof *f->outputs);
+        memcpy(f->wanted, f->values + m->shapes_count, m->expressions_count * sizeof *f->wanted);
     if (looks && m->look_at->type == MODEL_LOOK_EXPRESSION)
-        gaze_expressions(m, f->yaw, f->pitch, f->outputs);
-    struct expression_factors left = expressions_resolve(m, f->outputs, f->outputs);
+        gaze_expressions(m, f->yaw, f->pitch, f->wanted);
+    struct expression_factors left = expressions_resolve(m, f->wanted, f->wanted);
+    for (size_t i = 0; i < m->expressions_count; i++) {
+        const struct model_expression *e = &m->expressions[i];
+        bool same = !(f->outputs[i] < f->wanted[i] || f->outputs[i] > f->wanted[i]);
+        if (!same && e->color_count + e->transform_count > 0) f->expressed++;
+        f->outputs[i] = f->wanted[i];
+    }
     expressions_mix(m, f->outputs, pose.weights);
     if (looks && m->look_at->type == MODEL_LOOK_BONE)
         gaze_bones(m, f->yaw, f->pitch, (double)left.look_at, pose.locals);

@@ -10,10 +10,17 @@ struct face_state {
     const struct model *model;
     float *values;     // [shape, then expression]; NaN: nobody has set it
     float *outputs;    // [expression] of the last pose
+    float *wanted;     // [expression] scratch
     bool looks;        // the eyes look at `yaw`, `pitch`; else as the pose has them
     double yaw, pitch; // degrees, left and down
     struct customise customise;
+    uint64_t expressed; // rises when an output that colours or moves a texture changes
 };
+// A number that changes whenever materials look another way.
+static inline uint64_t face_state_looks(const struct face_state *f)
+{
+    return f->customise.looks + f->expressed;
+}
 size_t face_state_bytes(const struct model *m);
 struct face_state face_state_take(const struct model *m, struct arena *a);
 size_t face_state_ids(const struct model *m); // shapes and expressions

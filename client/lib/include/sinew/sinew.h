@@ -142,6 +142,8 @@ struct sinew_options {
     void *owner;
 
     const char *name; /* of the player: others may show it over its head; or NULL */
+    const char *recipe; /* JSON text, at most 12,288 bytes: how the character is customised from its
+                         * first frame on; NULL: as it is. What does not fit brings a notice */
 };
 
 /* Fills in the defaults. Call it first, with sizeof(struct sinew_options). */
@@ -358,8 +360,8 @@ struct sinew_place { /* where the character's origin stands */
 SINEW_API int sinew_send_place(struct sinew_client *client, const struct sinew_place *place,
                                uint32_t *sequence);
 
-/* Ids of shapes and parameters by name, "#N" or a common alias (eyeBlink_L is eyeBlinkLeft).
- * -1: no such name, or SINEW_EVENT_CATALOGUE has not come. Any thread. */
+/* Ids of shapes and expressions, and of parameters, by name, "#N" or a common alias (eyeBlink_L is
+ * eyeBlinkLeft). -1: no such name, or SINEW_EVENT_CATALOGUE has not come. Any thread. */
 SINEW_API int32_t sinew_shape_id(struct sinew_client *client, const char *name);
 SINEW_API int32_t sinew_parameter_id(struct sinew_client *client, const char *name);
 
@@ -367,6 +369,11 @@ struct sinew_value {
     uint16_t id;
     float value; /* face: 0 .. 1 as a rule, -2 .. 2 at most */
 };
+/* What stands for a name that people use for faces (ARKit, VRM, Unified Expressions, visemes): ids
+ * for sinew_send_face, each with its share of the weight in `value`. Returns how many, at most
+ * `capacity` (12 are enough); 0: nothing does. Any thread. */
+SINEW_API size_t sinew_face_parts(struct sinew_client *client, const char *name,
+                                  struct sinew_value *parts, size_t capacity);
 /* At most 1,024 values. Those not given hold. */
 SINEW_API int sinew_send_face(struct sinew_client *client, const struct sinew_value *values,
                               size_t count, uint32_t *sequence);
