@@ -20,7 +20,7 @@ enum {
     HELLO_TOKEN_MAX = 128, // tokens, tickets, resume tokens
     HELLO_CODECS_MAX = 8,
     HELLO_RECIPE_MAX = 12288, // bytes
-    HELLO_MAGIC = 0x31574e53 // "SNW1"
+    HELLO_MAGIC = 0x31574e53  // "SNW1"
 };
 
 enum hello_capability {
@@ -53,7 +53,7 @@ struct hello {
     struct hello_quality quality;
     uint32_t capabilities; // enum hello_capability, OR-ed
     uint32_t last_frame;   // resume: newest frame number held of the own actor
-    const char *recipe;    // JSON, borrowed, NOT NUL-ended; NULL with 0 bytes; looked at when joining
+    const char *recipe; // JSON, borrowed, NOT NUL-ended; NULL with 0 bytes; looked at when joining
     size_t recipe_bytes;
 };
 

@@ -134,9 +134,9 @@ static enum err open_tls(struct sinew_client *c, struct fault *fault)
 static bool copy_strings(struct sinew_client *c)
 {
     struct sinew_options *o = &c->options;
-    const char **const texts[] = {&o->url,    &o->ca_file, &o->pin,   &o->token,
-                                  &o->ticket, &o->role,    &o->scene, &o->character,
-                                  &o->program, &o->name,   &o->recipe};
+    const char **const texts[] = {&o->url,     &o->ca_file, &o->pin,   &o->token,
+                                  &o->ticket,  &o->role,    &o->scene, &o->character,
+                                  &o->program, &o->name,    &o->recipe};
     size_t count = sizeof texts / sizeof texts[0], size = 1;
     for (size_t i = 0; i < count; i++)
         size += *texts[i] ? strlen(*texts[i]) + 1 : 0;

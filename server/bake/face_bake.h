@@ -30,8 +30,8 @@ struct face_contour {
     int32_t openers[FACE_CLOSERS_MAX]; // shape that must stand open for the closer, or MODEL_NONE
     bool found;                        // from the closing shapes, not given
     // by face_measure
-    struct face_pair *pairs; // one an upper vertex
-    double way[3];           // unit: from the lower rim to the upper, neutral and open
+    struct face_pair *pairs;          // one an upper vertex
+    double way[3];                    // unit: from the lower rim to the upper, neutral and open
     double *stands[FACE_CLOSERS_MAX]; // [pair] gap when open, at least a tenth of the widest
     double open[FACE_CLOSERS_MAX], left[FACE_CLOSERS_MAX]; // gaps: widest open; widest left closed
 };

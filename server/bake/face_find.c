@@ -222,9 +222,8 @@ static bool is_given(const struct face_bake *k, uint32_t shape)
 
 enum err face_find_contours(struct face_generator *g)
 {
-    static const char *const closers[][2] = {{"eyeBlinkLeft", "lid_l"},
-                                             {"eyeBlinkRight", "lid_r"},
-                                             {"mouthClose", "lips"}};
+    static const char *const closers[][2] = {
+        {"eyeBlinkLeft", "lid_l"}, {"eyeBlinkRight", "lid_r"}, {"mouthClose", "lips"}};
     struct face_bake *k = g->k;
     const struct model *m = &k->b->model;
     size_t vertices = model_vertex_count(m);

@@ -12,8 +12,8 @@ static const double SETTLED = 1e-7; // of the first residual
 // below counts in them, so that what a step touches lies together.
 struct system {
     const struct face_smooth *job;
-    uint32_t *rows, row_count; // weld vertices
-    uint32_t *row_of;          // [weld vertex] UINT32_MAX: none
+    uint32_t *rows, row_count;  // weld vertices
+    uint32_t *row_of;           // [weld vertex] UINT32_MAX: none
     uint32_t *free, free_count; // rows that may move
     uint32_t *first, *ends;     // [row + 1] their neighbours: rows; others stay at zero
     double *weight, *back;      // of an edge in its row's sum, and in the other end's

@@ -52,7 +52,7 @@ struct role {
     size_t appearance_bytes;
     const struct appearance_material *materials; // as `appearance` says them
     const struct appearance_texture *options;    // [face option]
-    const char *catalogue_json; // of CATALOGUE; not NUL-ended
+    const char *catalogue_json;                  // of CATALOGUE; not NUL-ended
     size_t catalogue_bytes;
     const char *bindings_json; // of WELCOME; not NUL-ended
     size_t bindings_bytes;

@@ -136,8 +136,8 @@ static bool add_faces(cJSON *json, const struct model *m)
     struct face_parts parts;
     bool fine = expressions && others;
     for (size_t i = 0; fine && i < m->expressions_count; i++)
-        fine = cJSON_AddItemToArray(
-            expressions, cJSON_CreateString(model_text(m, m->expressions[i].name)));
+        fine = cJSON_AddItemToArray(expressions,
+                                    cJSON_CreateString(model_text(m, m->expressions[i].name)));
     uint32_t at = 0;
     for (const char *name; fine && (name = face_names_next(m, &at, &parts));) {
         cJSON *list = cJSON_CreateArray();
@@ -160,8 +160,8 @@ enum err role_build_catalogue(struct role_build *b)
     cJSON *seconds = cJSON_AddArrayToObject(json, "clip_seconds");
     cJSON *joints = cJSON_AddArrayToObject(json, "joints");
     cJSON *shapes = cJSON_AddArrayToObject(json, "shapes");
-    bool fine = names && clips && seconds && joints && shapes &&
-                add_parameters(json, m) && add_faces(json, m) &&
+    bool fine = names && clips && seconds && joints && shapes && add_parameters(json, m) &&
+                add_faces(json, m) &&
                 add_roots_and_actions(cJSON_AddArrayToObject(json, "roots"),
                                       cJSON_AddArrayToObject(json, "actions"), m) &&
                 add_extras(cJSON_AddArrayToObject(json, "extras"), m) && add_tables(json, b) &&

@@ -131,8 +131,8 @@ enum err role_appearance_told(const struct role *r, const struct face_state *fac
     lay_parameters(r, face, materials);
     if (count > 0) memcpy(base, materials, bytes);
     lay_expressions(r, face, base, materials);
-    enum err e = appearance_message_encode(
-        &w, actor, r->version + (uint32_t)face_state_looks(face), materials, (uint32_t)count);
+    enum err e = appearance_message_encode(&w, actor, r->version + (uint32_t)face_state_looks(face),
+                                           materials, (uint32_t)count);
     free(materials);
     if (e == ERR_OK) *size_bytes = wire_size(&w);
     return e;

@@ -72,7 +72,7 @@ struct view_entry {
     uint64_t asked_tick; // of the newest of them
     uint32_t sent;       // newest frame passed to view_sent, of this detail
     uint32_t held_count, held[SURFACE_ANCHORS];
-    uint64_t key_tick; // when the last one was granted
+    uint64_t key_tick;          // when the last one was granted
     uint64_t looks, looks_tick; // face_state_looks as told, and when
 };
 enum { VIEW_ENTRIES = VIEW_ACTORS_MAX * 2 }; // some may wait for their LEFT to be told

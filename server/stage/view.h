@@ -35,9 +35,9 @@ enum view_event_kind {
 };
 struct view_event {
     enum view_event_kind kind;
-    struct session_actor actor; // as ACTOR says it; scene and actor always set
-    const struct role *role;    // but for LEFT: borrowed until the next tick or join, take a
-                                // reference to keep its payloads; NULL for LEFT
+    struct session_actor actor;    // as ACTOR says it; scene and actor always set
+    const struct role *role;       // but for LEFT: borrowed until the next tick or join, take a
+                                   // reference to keep its payloads; NULL for LEFT
     const struct face_state *face; // with the role, borrowed likewise; NULL: as the file has it
 };
 

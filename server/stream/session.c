@@ -73,7 +73,8 @@ static void on_input(struct session *s, const struct message *m)
                     &fault);
     bool values = m->type == MESSAGE_FACE || m->type == MESSAGE_CUSTOMISE;
     if (values && e != ERR_STALE && (e != ERR_OK || fault.line[0])) {
-        // Sliders and trackers of another character: told, not refused as a mistake of the protocol.
+        // Sliders and trackers of another character: told, not refused as a mistake of the
+        // protocol.
         if (bucket_take(&s->link->errors, 1, clock_ns()))
             session_note(s->link, MESSAGE_NOTICE, STREAM_INPUT_LEFT_OUT, m->type, head.sequence,
                          fault.line[0] ? fault.line : err_text(e));

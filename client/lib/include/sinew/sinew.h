@@ -141,7 +141,7 @@ struct sinew_options {
     void (*on_frame)(const struct sinew_frame *frame, void *owner);
     void *owner;
 
-    const char *name; /* of the player: others may show it over its head; or NULL */
+    const char *name;   /* of the player: others may show it over its head; or NULL */
     const char *recipe; /* JSON text, at most 12,288 bytes: how the character is customised from its
                          * first frame on; NULL: as it is. What does not fit brings a notice */
 };
