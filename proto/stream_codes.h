@@ -54,7 +54,7 @@
     X(138, RESUMED, 0, 0, "the session goes on where it was")                                      \
     X(139, EXTRA_SKIPPED, 0, 0, "an extra is left out of frames, or is back")                      \
     X(140, EXTRA_TROUBLE, 0, 0, "an extra of a third party overran its time or died")              \
-    X(141, EXTRA_COSTS, 0, 0, "what each extra costs a tick, in microseconds")\
+    X(141, EXTRA_COSTS, 0, 0, "what each extra costs a tick, in microseconds")                     \
     X(142, INPUT_LEFT_OUT, 0, 0, "some of what a FACE or CUSTOMISE said could not be used")        \
     X(143, RECIPE_UNFIT, 0, 0, "some of the recipe is not of this character")
 
