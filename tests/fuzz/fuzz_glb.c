@@ -4,25 +4,9 @@
 #include <string.h>
 
 #include "common/check.h"
-#include "server/bake/import.h"
-#include "tests/bake/scene_check.h"
+#include "tests/fuzz/import_promises.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size_bytes);
-
-static void import(const uint8_t *bytes, size_t size_bytes)
-{
-    struct import_limits limits = {.file_bytes_max = (size_t)1 << 20,
-                                   .decoded_bytes_max = (size_t)16 << 20};
-    struct scene scene;
-    struct fault fault = {0};
-    if (import_bytes(bytes, size_bytes, NULL, &limits, &scene, &fault) == ERR_OK) {
-        CHECK(scene_check(&scene) == NULL);
-        scene_free(&scene);
-    } else {
-        CHECK(fault.code != ERR_OK);
-        CHECK(fault.line[0] != 0);
-    }
-}
 
 static void put_u32(uint8_t *out, size_t value)
 {
@@ -49,13 +33,13 @@ static void import_mended(const uint8_t *bytes, size_t size_bytes)
     put_u32(mended + json_end, bin_bytes);
     memcpy(mended + json_end + 4, "BIN", 4);
     if (bin_bytes) memcpy(mended + json_end + 8, bytes + bin_from, bin_bytes);
-    import(mended, total);
+    import_keeps_promises(mended, total);
     free(mended);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size_bytes)
 {
-    import(bytes, size_bytes);
+    import_keeps_promises(bytes, size_bytes);
     import_mended(bytes, size_bytes);
     return 0;
 }

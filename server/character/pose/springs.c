@@ -60,39 +60,6 @@ static void keep_length(const double pivot[3], double length, const double else_
         tail[r] = pivot[r] + length * (lost ? else_to[r] : d[r] / size);
 }
 
-static void quat_unit(double q[4])
-{
-    double size = sqrt(vector_dot(q, q) + q[3] * q[3]);
-    bool none = !(size > 1e-30) || !isfinite(size);
-    for (int r = 0; r < 4; r++)
-        q[r] = none ? (double)(r == 3) : q[r] / size;
-}
-
-// The shortest turn from unit a to unit b.
-static void turn_between(const double a[3], const double b[3], double q[4])
-{
-    vector_cross(a, b, q);
-    q[3] = 1 + vector_dot(a, b);
-    if (q[3] < 1e-12) { // opposite: about any axis across
-        double other[3] = {0, 0, 0};
-        other[fabs(a[0]) < 0.6 ? 0 : 1] = 1;
-        vector_cross(a, other, q);
-        q[3] = 0;
-    }
-    quat_unit(q);
-}
-
-static void turn(const double q[4], const double in[3], double out[3])
-{
-    double t[3], u[3];
-    vector_cross(q, in, t);
-    for (int r = 0; r < 3; r++)
-        t[r] *= 2;
-    vector_cross(q, t, u);
-    for (int r = 0; r < 3; r++)
-        out[r] = in[r] + q[3] * t[r] + u[r];
-}
-
 static void direction(const struct xform *m, const double in[3], double out[3])
 {
     for (int r = 0; r < 3; r++)
@@ -132,7 +99,7 @@ static struct springs_place place_between(const struct springs_place *a,
                                           const struct springs_place *b, double u)
 {
     struct springs_place out = *b;
-    double sign = vector_dot(a->rotation, b->rotation) + a->rotation[3] * b->rotation[3];
+    double sign = rotation_dot(a->rotation, b->rotation);
     if (u >= 1) return out;
     for (int r = 0; r < 3; r++)
         out.position[r] = a->position[r] + u * (b->position[r] - a->position[r]);
@@ -140,7 +107,7 @@ static struct springs_place place_between(const struct springs_place *a,
         double start = sign < 0 ? -a->rotation[r] : a->rotation[r];
         out.rotation[r] = start + u * (b->rotation[r] - start);
     }
-    quat_unit(out.rotation);
+    rotation_unit(out.rotation);
     return out;
 }
 
@@ -149,7 +116,7 @@ static struct xform place_matrix(const struct springs_place *p)
     struct xform m;
     for (int c = 0; c < 3; c++) {
         double axis[3] = {c == 0, c == 1, c == 2};
-        turn(p->rotation, axis, m.col[c]);
+        rotation_apply(p->rotation, axis, m.col[c]);
     }
     memcpy(m.col[3], p->position, sizeof m.col[3]);
     return m;
@@ -242,7 +209,7 @@ static void swing(struct pass *p, uint32_t index, struct xform *node, struct trs
         axis[r] /= size;
     }
     if (p->kind == PASS_SEAT) {
-        turn(state->swing, axis, to);
+        rotation_apply(state->swing, axis, to);
         direction(node, to, seated);
         for (int r = 0; r < 3; r++)
             tail[r] = node->col[3][r] + seated[r];
@@ -255,7 +222,7 @@ static void swing(struct pass *p, uint32_t index, struct xform *node, struct trs
     if (!(size > 0) || !isfinite(size)) return;
     for (int r = 0; r < 3; r++)
         to[r] /= size;
-    turn_between(axis, to, state->swing);
+    rotation_between(axis, to, state->swing);
     double posed[4];
     rotation_load(local->rotation, posed);
     rotation_mul(posed, state->swing, posed);
