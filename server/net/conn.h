@@ -45,7 +45,12 @@ enum conn_reason {
 };
 const char *conn_reason_text(enum conn_reason reason); // "peer_closed"; stable, for metrics
 
-enum { CONN_PREFIX_BYTES_MAX = 128, CONN_PIECES_MAX = 64, CONN_BULK_MAX = 16 };
+enum {
+    CONN_PREFIX_BYTES_MAX = 128,
+    CONN_PIECES_USUAL = 64, // a batch takes so many pieces unless conn_reserve made room for more
+    CONN_PIECES_MAX = 512,
+    CONN_BULK_MAX = 16
+};
 
 // One message (or one part of a big one): a few bytes of this connection's own, then shared bytes.
 struct conn_piece {
@@ -112,6 +117,9 @@ void conn_take(struct conn *c, const struct conn_events *events, void *owner);
 // Sending. False: the queue is full; the control lane then also closes the connection (SLOW).
 bool conn_send(struct conn *c, const void *bytes, size_t size_bytes);
 size_t conn_send_room(const struct conn *c); // bytes that conn_send still takes
+// Room for batches of up to `pieces` (<= CONN_PIECES_MAX), for good. False: no memory, as it was.
+bool conn_reserve(struct conn *c, size_t pieces);
+size_t conn_pieces_max(const struct conn *c); // of one batch
 // Replaces every group of the pending batch that has not begun (on_sent false for each of its
 // pieces). The pieces are copied, the chunks referenced. False: closing; nothing was taken.
 bool conn_send_frame(struct conn *c, const struct conn_piece *pieces, size_t piece_count);

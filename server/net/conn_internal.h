@@ -9,7 +9,7 @@
 
 enum conn_state { CONN_HANDSHAKE, CONN_OPEN, CONN_DRAINING, CONN_CLOSING, CONN_STATE_COUNT };
 enum conn_lane { CONN_LANE_NONE, CONN_LANE_FRAME, CONN_LANE_BULK };
-enum { CONN_MARKS_MAX = 128, CONN_FRAME_SLOTS = 2 * CONN_PIECES_MAX };
+enum { CONN_MARKS_MAX = 128 };
 
 // A piece that is wholly in the out buffer: told to the owner, and its chunk released, once the
 // kernel has taken the bytes up to end_at.
@@ -24,7 +24,8 @@ struct conn_out {
     struct queue control; // whole messages, plaintext
     struct queue bytes;   // ciphertext (TLS) or what goes out as it is
     // The frame lane: pieces of a group that has begun, then the newest batch.
-    struct conn_piece frames[CONN_FRAME_SLOTS];
+    struct conn_piece *frames; // 2 * pieces_max
+    size_t pieces_max;         // of one batch
     size_t frame_first, frame_count;
     bool group_begun, batch_begun;
     struct conn_piece bulk[CONN_BULK_MAX]; // ring

@@ -1,3 +1,4 @@
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/check.h"
@@ -25,7 +26,26 @@ bool conn_out_create(struct conn *c)
     size_t control = o->control_bytes ? o->control_bytes : CONTROL_BYTES;
     size_t out = o->out_bytes ? o->out_bytes : OUT_BYTES;
     if (out < OUT_BYTES_MIN) out = OUT_BYTES_MIN;
-    return queue_create(&c->out.control, control) && queue_create(&c->out.bytes, out);
+    return queue_create(&c->out.control, control) && queue_create(&c->out.bytes, out) &&
+           conn_reserve(c, CONN_PIECES_USUAL);
+}
+
+bool conn_reserve(struct conn *c, size_t pieces)
+{
+    struct conn_out *o = &c->out;
+    CHECK(pieces <= CONN_PIECES_MAX);
+    if (pieces <= o->pieces_max) return true;
+    // Twice: what a group that has begun still needs stands before the next batch.
+    struct conn_piece *frames = realloc(o->frames, 2 * pieces * sizeof *frames);
+    if (!frames) return false;
+    o->frames = frames;
+    o->pieces_max = pieces;
+    return true;
+}
+
+size_t conn_pieces_max(const struct conn *c)
+{
+    return c->out.pieces_max;
 }
 
 static struct conn_piece *bulk_at(struct conn_out *o, size_t i)
@@ -47,6 +67,7 @@ void conn_out_free(struct conn *c)
         chunk_release(bulk_at(o, i)->chunk);
     for (size_t i = 0; i < o->mark_count; i++)
         chunk_release(mark_at(o, i)->chunk);
+    free(o->frames);
     queue_free(&o->control);
     queue_free(&o->bytes);
 }
@@ -101,7 +122,7 @@ void conn_out_drop_frames(struct conn *c)
 {
     struct conn_out *o = &c->out;
     size_t keep = frames_begun(o), count = o->frame_count;
-    uint64_t tags[CONN_FRAME_SLOTS];
+    uint64_t tags[2 * CONN_PIECES_MAX];
     size_t dropped = 0;
     for (size_t i = keep; i < count; i++) {
         const struct conn_piece *p = &o->frames[o->frame_first + i];
@@ -123,10 +144,10 @@ void conn_out_drop_frames(struct conn *c)
 bool conn_send_frame(struct conn *c, const struct conn_piece *pieces, size_t piece_count)
 {
     struct conn_out *o = &c->out;
-    CHECK(piece_count <= CONN_PIECES_MAX);
+    CHECK(piece_count <= o->pieces_max);
     if (!may_queue(c)) return false;
     conn_out_drop_frames(c);
-    if (!may_queue(c) || o->frame_count > CONN_PIECES_MAX) return false;
+    if (!may_queue(c) || o->frame_count > o->pieces_max) return false;
     for (size_t i = 0; i < piece_count; i++) {
         check_piece(&pieces[i]);
         o->frames[o->frame_count] = pieces[i];

@@ -169,7 +169,11 @@ static bool put_frame(struct session *s, struct batch *b, size_t index, struct f
 {
     size_t pieces = (f->size_bytes + MESSAGES_PIECE_BYTES - 1) / MESSAGES_PIECE_BYTES;
     if (pieces == 0) pieces = 1;
-    bool full = b->piece_count + pieces > CONN_PIECES_MAX ||
+    // Grows once a connection, for a surface of more than 160,000 vertices or so.
+    if (b->frame_count == 0 && pieces > conn_pieces_max(s->link->conn) &&
+        !conn_reserve(s->link->conn, pieces))
+        log_event(LOG_LEVEL_WARN, "session.frame_too_large", LOG_T("session", s->name));
+    bool full = b->piece_count + pieces > conn_pieces_max(s->link->conn) ||
                 (b->frame_count > 0 && b->bytes + f->size_bytes > s->hub->options.batch_bytes_max);
     if (full) return false;
     struct chunk *chunk = parcel_of_frame(f);

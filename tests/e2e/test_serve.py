@@ -20,6 +20,35 @@ import serve  # noqa: E402
 from test_sinewd import bar_gltf  # noqa: E402
 
 
+def dense_glb(path, across):
+    """A sheet of across * across vertices on one moving node."""
+    n = across * across
+    places = b"".join(struct.pack("<3f", (i % across) / across, (i * 7919 % 997) / 997, (i // across) / across)
+                      for i in range(n))
+    corner = [y * across + x for y in range(across - 1) for x in range(across - 1)]
+    faces = b"".join(struct.pack("<6I", i, i + across, i + 1, i + 1, i + across, i + across + 1) for i in corner)
+    times, moves = struct.pack("<2f", 0, 1), struct.pack("<6f", 0, 0, 0, 0, 1, 0)
+    views, at = [], 0
+    for part in (places, faces, times, moves):
+        views.append({"buffer": 0, "byteOffset": at, "byteLength": len(part)})
+        at += len(part)
+    tree = {"asset": {"version": "2.0"}, "scene": 0, "scenes": [{"nodes": [0]}], "nodes": [{"mesh": 0}],
+            "meshes": [{"primitives": [{"attributes": {"POSITION": 0}, "indices": 1}]}],
+            "animations": [{"samplers": [{"input": 2, "output": 3}],
+                            "channels": [{"sampler": 0, "target": {"node": 0, "path": "translation"}}]}],
+            "accessors": [{"bufferView": 0, "componentType": 5126, "count": n, "type": "VEC3",
+                           "min": [0, 0, 0], "max": [1, 1, 1]},
+                          {"bufferView": 1, "componentType": 5125, "count": 6 * len(corner), "type": "SCALAR"},
+                          {"bufferView": 2, "componentType": 5126, "count": 2, "type": "SCALAR", "min": [0], "max": [1]},
+                          {"bufferView": 3, "componentType": 5126, "count": 2, "type": "VEC3"}],
+            "bufferViews": views, "buffers": [{"byteLength": at}]}
+    text = json.dumps(tree).encode()
+    text += b" " * (-len(text) % 4)
+    path.write_bytes(struct.pack("<4sII", b"glTF", 2, 28 + len(text) + at) + struct.pack("<I4s", len(text), b"JSON") +
+                     text + struct.pack("<I4s", at, b"BIN\0") + places + faces + times + moves)
+    return path
+
+
 class Serve(unittest.TestCase):
     def setUp(self):
         self.keep = tempfile.TemporaryDirectory()
@@ -46,6 +75,15 @@ class Serve(unittest.TestCase):
         self.assertEqual(len(lines), 1, r.err)
         self.assertEqual(r.out, "")
         return r.status, lines[0]
+
+    def test_frames_of_a_very_dense_surface_arrive(self):
+        """More than 64 pieces a frame: floats of 202,500 vertices are 4.9 MB."""
+        s = self.start("--model", dense_glb(self.folder / "sheet.glb", 450))
+        r = e2e.run(e2e.SINEW, "play", f"ws://127.0.0.1:{s.http}", "--character", "sheet", "--raw", "--detail", "1",
+                    "--frames", "5", "--seconds", "60", "--dump", self.folder / "sheet.f32", "--json", timeout_s=120)
+        self.assertEqual(r.status, 0, r.err)
+        self.assertGreaterEqual(json.loads(r.out)["frames"], 5, r.out)
+        self.assertEqual((self.folder / "sheet.f32").stat().st_size, 12 * 450 * 450)
 
     def test_it_prints_where_it_is_and_streams(self):
         s = self.start()
