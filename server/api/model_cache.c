@@ -1,12 +1,16 @@
 #include "server/api/model_cache.h"
 
 #include <cjson/cJSON.h>
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <mbedtls/sha256.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "common/file.h"
 #include "common/hex.h"
@@ -19,7 +23,8 @@ enum {
     SOURCE_BYTES_MAX = 1 << 30,
     KEY_BYTES = 16, // of the SHA-256
     NAMED_FILES_MAX = 4096,
-    NAMED_DEPTH_MAX = 3 // rig file → glTF → buffers
+    NAMED_DEPTH_MAX = 3, // rig file → glTF → buffers
+    UNUSED_DAYS = 30
 };
 
 struct hashing {
@@ -135,6 +140,27 @@ static enum err cache_path(const char *folder, const char *path, char *out, size
     return ERR_OK;
 }
 
+// What no server has opened for long goes: sources and programs change, and each change is a new
+// file. Another server may prune beside this one, and mappings outlive their names.
+static void prune(const char *folder)
+{
+    char path[2048];
+    (void)snprintf(path, sizeof path, "%s/cache", folder);
+    DIR *d = opendir(path);
+    if (!d) return;
+    int at = dirfd(d);
+    time_t oldest = time(NULL) - (time_t)UNUSED_DAYS * 24 * 3600;
+    for (const struct dirent *entry; (entry = readdir(d)) != NULL;) {
+        struct stat st;
+        if (!ends_with(entry->d_name, ".sinew")) continue;
+        if (fstatat(at, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(st.st_mode))
+            continue;
+        if (st.st_mtime < oldest && unlinkat(at, entry->d_name, 0) == 0)
+            log_event(LOG_LEVEL_INFO, "cache.pruned", LOG_T("file", entry->d_name));
+    }
+    (void)closedir(d);
+}
+
 static enum err bake_into(const char *cached, const char *path, struct model_file **out,
                           struct fault *fault)
 {
@@ -181,7 +207,7 @@ enum err model_cache_open(const char *folder, const char *path, struct model_cac
                           struct fault *fault)
 {
     struct model_cache_result r = {0};
-    enum err e;
+    enum err e = ERR_OK;
     if (ends_with(path, ".sinew")) {
         e = model_file_open(path, &r.file, fault);
     } else {
@@ -192,7 +218,11 @@ enum err model_cache_open(const char *folder, const char *path, struct model_cac
         bool there = stat(cached, &st) == 0;
         // A damaged cache file is baked anew.
         r.from_cache = there && model_file_open(cached, &r.file, NULL) == ERR_OK;
-        e = r.from_cache ? ERR_OK : bake_into(cached, path, &r.file, fault);
+        if (r.from_cache)
+            (void)utimensat(AT_FDCWD, cached, NULL, 0); // used now
+        else
+            e = bake_into(cached, path, &r.file, fault);
+        if (e == ERR_OK && !r.from_cache) prune(folder);
     }
     if (e != ERR_OK) return e;
     e = model_cache_inputs(path, r.inputs, fault);

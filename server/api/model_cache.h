@@ -7,7 +7,8 @@
 // Models for a server: a .sinew file is opened as it lies; anything else is baked once and kept
 // in FOLDER/cache under the hash of all that went in (the file, every file that its JSON names,
 // the program itself), so that a changed source or a newer program bakes anew. Blocking: background
-// pool or before the loop runs. A cache that cannot be written costs time, not the model.
+// pool or before the loop runs. A cache that cannot be written costs time, not the model. What has
+// not been opened for 30 days is removed when something new is baked.
 struct model_cache_result {
     struct model_file *file; // one reference, the caller's
     bool from_cache;

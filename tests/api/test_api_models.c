@@ -61,6 +61,33 @@ static void a_damaged_cache_is_baked_anew(void)
     EXPECT(open_model(&cached) && cached);
 }
 
+static int cached_files(void)
+{
+    char command[256];
+    int count = -1;
+    snprintf(command, sizeof command, "ls %s/cache | wc -l", data);
+    FILE *f = popen(command, "r");
+    EXPECT(f && fscanf(f, "%d", &count) == 1 && pclose(f) == 0);
+    return count;
+}
+
+static void what_is_not_used_for_long_goes(void)
+{
+    char command[512];
+    bool cached;
+    int before = cached_files();
+    snprintf(command, sizeof command,
+             "cd %s/cache && for f in *.sinew; do touch -d '31 days ago' $f; done && touch "
+             "new.sinew && touch -d '31 days ago' other",
+             data);
+    EXPECT(system(command) == 0);
+    EXPECT(open_model(&cached) && cached); // so this one stays
+    EXPECT(cached_files() == before + 2);
+    write_source(" \n\n");
+    EXPECT(open_model(&cached) && !cached);
+    EXPECT(cached_files() == 4); // both of the source, the new and the foreign one
+}
+
 static void a_cache_that_cannot_be_written_costs_only_time(void)
 {
     struct model_cache_result r = {0};
@@ -96,6 +123,7 @@ int main(void)
     RUN(a_model_is_baked_once);
     RUN(a_changed_source_is_baked_anew);
     RUN(a_damaged_cache_is_baked_anew);
+    RUN(what_is_not_used_for_long_goes);
     RUN(a_cache_that_cannot_be_written_costs_only_time);
     RUN(what_is_no_model_is_said_in_a_line);
     snprintf(command, sizeof command, "rm -rf %s", folder);
