@@ -147,7 +147,14 @@ static bool find_model(struct errand *e, struct http_exchange *x)
     const char *name = http_exchange_param(x, "model");
     if (!name) return true;
     e->model = library_find(e->api->options.library, name);
-    if (e->model && library_newest(e->model)) return true;
+    bool known = e->model && library_newest(e->model);
+    if (!(known && e->model->head) && models_loading(e->api->options.models, name)) {
+        http_answer_header(x, "Retry-After", "1");
+        errand_problem(e, 503, "loading", "This model is still being loaded",
+                       "Try again in a second.", NULL);
+        return false;
+    }
+    if (known) return true;
     errand_problem(e, 404, "no-such-model", "There is no such model",
                    "GET /v1/models lists those there are.", NULL);
     return false;

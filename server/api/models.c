@@ -73,6 +73,13 @@ size_t models_in(const struct models *m, enum models_state state)
     return n;
 }
 
+bool models_loading(const struct models *m, const char *name)
+{
+    for (size_t i = 0; i < m->count; i++)
+        if (m->rows[i].state == MODELS_LOADING && strcmp(m->rows[i].name, name) == 0) return true;
+    return false;
+}
+
 static enum err open_file(struct load *l)
 {
     char inputs[STORE_HASH_BYTES];

@@ -6,6 +6,7 @@ import os
 import pathlib
 import shutil
 import signal
+import socket
 import struct
 import tempfile
 import threading
@@ -374,6 +375,39 @@ class EditTest(unittest.TestCase):
         self.assertEqual(self.told("publish", work, **near)["version"], 4)
         self.assertEqual(holder["server"].stop(), 0)
         holder["server"].clean()
+
+    def test_a_model_that_is_still_being_loaded(self):
+        """Asked before the server is ready: 503 with a time to wait, never "no such model"; a command waits."""
+        data = self.here / "data"
+        data.mkdir()
+        token = modeller.add_token(str(data), "admin", "chief")
+        (self.root / "early.token").write_text(token + "\n")
+        characters = e2e.ROOT / "tests" / "assets" / "characters"
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = free.getsockname()[1]
+        for first in (True, False):  # baked, and kept
+            server = serve.Server("--data", str(data), "--model", f"mira={characters / 'mira.rig.json'}",
+                                  http=f"127.0.0.1:{port}", ready=False)
+            server.http = port
+            while server.get("/livez")[0] == 0:
+                time.sleep(0.005)
+            m, seen = modeller.Modeller(port, token), []
+            for path in ("", "/versions", "/examples", f"/examples/{ELBOW}", "/base/surface", "/roots"):
+                r = m.ask_once("GET", "/v1/models/mira" + path)
+                seen.append(r.status)
+                if r.status == 503:
+                    self.assertEqual((r.problem, r.headers["Retry-After"]), ("loading", "1"))
+            self.assertLessEqual(set(seen), {200, 503}, seen)
+            self.assertEqual(m.ask_once("GET", "/v1/models/none").status, 404)
+            if first:
+                self.assertIn(503, seen)
+            work, near = self.here / f"work{first}", {"who": "early", "url": f"http://127.0.0.1:{port}"}
+            self.ask("checkout", "mira", ELBOW, "-o", work, **near)
+            self.ask("release", work, **near)
+            self.assertEqual(m.ask_once("GET", "/v1/models/mira").status, 200)
+            m.close()
+            self.assertEqual(server.stop(), 0)
+            server.clean()
 
     def test_wrong_files(self):
         work = self.take("bend:e0", "work", "--format", "f32")
