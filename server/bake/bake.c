@@ -9,6 +9,7 @@
 #include "server/bake/compile.h"
 #include "server/bake/import.h"
 #include "server/bake/rig.h"
+#include "server/bake/rig_body.h"
 #include "server/model/model_file.h"
 
 static const char *file_name(const char *path)
@@ -72,9 +73,9 @@ static enum err bake_scene(struct scene *scene, const char *source, const struct
                            const struct import_limits *limits, struct bake_result *out,
                            struct fault *fault)
 {
-    enum err e = add_clips(rig, limits, scene, fault);
+    enum err e = rig->json ? rig_body_read(rig, scene, fault) : ERR_OK; // clips follow its bones
+    if (e == ERR_OK) e = add_clips(rig, limits, scene, fault);
     if (e != ERR_OK) return e;
-    if (rig->json) rig_note_unused(rig, scene);
     struct compile_settings settings = {.source_name = file_name(source),
                                         .rig = rig->json ? rig : NULL};
     e = compile_scene(scene, &settings, &out->bytes, &out->size_bytes, fault);

@@ -7,7 +7,7 @@
 
 // ---- humanoid bones of a skeleton
 
-static bool bones_of(const struct scene *s, struct pool *pool, int32_t out[HUMANOID_BONE_COUNT])
+bool clip_map_bones(const struct scene *s, struct pool *pool, int32_t out[HUMANOID_BONE_COUNT])
 {
     if (s->vrm.bone_count > 0) {
         for (int i = 0; i < HUMANOID_BONE_COUNT; i++)
@@ -46,7 +46,8 @@ struct clip_map clip_map_by_bone(const struct scene *source, const struct scene 
          *target_taken = POOL_ARRAY(pool, bool, target->node_count);
     int32_t from[HUMANOID_BONE_COUNT], to[HUMANOID_BONE_COUNT];
     if (!m.pairs || !source_taken || !target_taken) return (struct clip_map){0};
-    if (!bones_of(source, pool, from) || !bones_of(target, pool, to)) return (struct clip_map){0};
+    if (!clip_map_bones(source, pool, from) || !clip_map_bones(target, pool, to))
+        return (struct clip_map){0};
     for (int32_t i = 0; i < HUMANOID_BONE_COUNT; i++)
         if (from[i] != SCENE_NONE && to[i] != SCENE_NONE)
             (void)add_pair(&m, from[i], to[i], i, source_taken, target_taken);
@@ -82,7 +83,7 @@ static const struct named *find_name(const struct named *names, uint32_t count, 
 static bool name_bones(struct clip_map *m, const struct scene *source, struct pool *pool)
 {
     int32_t bones[HUMANOID_BONE_COUNT];
-    if (!bones_of(source, pool, bones)) return false;
+    if (!clip_map_bones(source, pool, bones)) return false;
     for (uint32_t i = 0; i < m->pair_count; i++)
         for (int32_t b = 0; b < HUMANOID_BONE_COUNT; b++)
             if (bones[b] == m->pairs[i].source) m->pairs[i].bone = b;

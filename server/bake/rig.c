@@ -92,15 +92,6 @@ void rig_free(struct rig *rig)
     *rig = (struct rig){0};
 }
 
-void rig_note_unused(const struct rig *rig, struct scene *scene)
-{
-    static const char *const later[] = {"controls", "body"};
-    for (size_t i = 0; i < sizeof later / sizeof later[0]; i++)
-        if (cJSON_GetObjectItemCaseSensitive(rig->json, later[i]))
-            scene_note(scene, NOTE_LEFT_OUT, 1,
-                       "the rig file's \"%s\" is kept but not used by this version", later[i]);
-}
-
 const cJSON *rig_get(const cJSON *object, const char *key)
 {
     return cJSON_GetObjectItemCaseSensitive(object, key);

@@ -31,8 +31,6 @@ struct rig {
 
 MUST_CHECK enum err rig_read(const char *path, struct rig *out, struct fault *fault);
 void rig_free(struct rig *rig); // safe on zero
-// Notes each top-level key that this version accepts but does not use yet.
-void rig_note_unused(const struct rig *rig, struct scene *scene);
 
 // A member of an object of the rig file, or NULL; NULL for what is none.
 const struct cJSON *rig_get(const struct cJSON *object, const char *key);

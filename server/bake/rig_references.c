@@ -38,6 +38,7 @@ static const struct reference {
     {"extras/*/to", NODE},
     {"extras/*/attach", NODE},
     {"controls/actions/*/mask/*", NODE},
+    {"body/humanoid/*", NODE},
 };
 
 struct search {

@@ -9,7 +9,6 @@
 #include "common/check.h"
 #include "server/bake/rig_schema_own.h"
 
-static const struct schema any = {.kind = ANY};
 static const struct schema number = {.kind = NUMBER};
 static const struct schema positive = {.kind = POSITIVE};
 static const struct schema count = {.kind = COUNT};
@@ -81,9 +80,9 @@ static const struct schema root_weights = {
     .keys = KEYS({"joints", &number_map, false}, {"file", &text, false}, {"color", &count, false})};
 static const struct schema root = {
     .kind = OBJECT,
-    .keys =
-        KEYS({"name", &text, true}, {"joint", &text, false}, {"weights", &root_weights, true},
-             {"border_m", &number, false}, {"ride", &text, false}, {"turn_limit", &number, false})};
+    .keys = KEYS({"name", &text, true}, {"joint", &text, false}, {"weights", &root_weights, true},
+                 {"border_m", &number, false}, {"ride", &text, false},
+                 {"turn_limit", &number, false}, {"sensors", &boolean, false})};
 static const struct schema roots = {.kind = LIST, .item = &root};
 
 static const struct schema contour = {
@@ -209,18 +208,23 @@ static const struct schema controls = {
                  {"actions", &(const struct schema){.kind = MAP, .item = &action}, false},
                  {"bindings", &text_map, false}, {"gestures", &text_map, false})};
 
-// What no stage reads yet.
-static const struct schema open_object = {.kind = MAP, .item = &any};
+static const struct schema body = {
+    .kind = OBJECT,
+    .keys =
+        KEYS({"humanoid",
+              &(const struct schema){.kind = TEXT,
+                                     .words = WORDS("auto"),
+                                     .either = &(const struct schema){.kind = MAP, .item = &text}},
+              false})};
 
 static const struct schema rig_schema = {
     .kind = OBJECT,
-    .keys =
-        KEYS({"sinew_rig", &count, true}, {"source", &text, false}, {"unit_m", &positive, false},
-             {"skinning", &(const struct schema){.kind = TEXT, .words = WORDS("lbs", "dq")}, false},
-             {"base_pose", &base_pose, false}, {"clips", &clips, false},
-             {"drivers", &drivers, false}, {"roots", &roots, false}, {"face", &face, false},
-             {"extras", &rig_schema_extras, false}, {"springs", &springs, false},
-             {"controls", &controls, false}, {"body", &open_object, false})};
+    .keys = KEYS(
+        {"sinew_rig", &count, true}, {"source", &text, false}, {"unit_m", &positive, false},
+        {"skinning", &(const struct schema){.kind = TEXT, .words = WORDS("lbs", "dq")}, false},
+        {"base_pose", &base_pose, false}, {"clips", &clips, false}, {"drivers", &drivers, false},
+        {"roots", &roots, false}, {"face", &face, false}, {"extras", &rig_schema_extras, false},
+        {"springs", &springs, false}, {"controls", &controls, false}, {"body", &body, false})};
 
 // The path grows and shrinks as the walk goes down and up.
 struct walk {

@@ -142,6 +142,7 @@ static enum err read_root(struct roots *r, uint32_t index, const cJSON *json)
     const cJSON *weights = rig_get(json, "weights"), *joint = rig_get(json, "joint");
     const cJSON *file = rig_get(weights, "file"), *color = rig_get(weights, "color");
     const cJSON *border = rig_get(json, "border_m"), *limit = rig_get(json, "turn_limit");
+    const cJSON *sensors = rig_get(json, "sensors");
     struct model_root *out = &r->out[index];
     const char *name = rig_get(json, "name")->valuestring;
     enum err e = ERR_OK;
@@ -160,7 +161,8 @@ static enum err read_root(struct roots *r, uint32_t index, const cJSON *json)
     *out = (struct model_root){.name = builder_text(r->b, name),
                                .ride = MODEL_NONE,
                                .border = (float)r->borders[index],
-                               .turn_limit = limit ? (float)limit->valuedouble : 4};
+                               .turn_limit = limit ? (float)limit->valuedouble : 4,
+                               .sensed = cJSON_IsTrue(sensors) ? 1 : 0};
     if (joint) e = find_node(r, "/joint", joint->valuestring, &out->node);
     if (e == ERR_OK && file) e = share_by_file(r, index, file->valuestring);
     if (e == ERR_OK && color) e = share_by_color(r, index, color->valuedouble);

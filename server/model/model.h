@@ -315,7 +315,8 @@ struct model_root {
     uint32_t ride_node; // by which node
     float border;       // file units, as softened
     float turn_limit;   // radians about +Y that this root may turn away from the one it rides on
-    uint32_t reserved[2];
+    uint32_t sensed;    // 1: sensors drive this root and leave those with 0; all 0: the whole body
+    uint32_t reserved;
 };
 
 // Spring bones (VRM's VRMC_springBone): chains of joints whose tails swing. Lengths in file units.

@@ -44,7 +44,7 @@ enum err body_create(const struct body_options *options, struct body *out)
     size_t state_bytes = extras ? extras_bytes(m) : 0; // twice: what is kept, what is shown
     bool springs = m->spring_joints_count > 0 && !options->without_springs;
     bool roots = m->roots_count > 0;
-    size_t bytes = (roots ? roots_pose_bytes(m) + pose_bytes(m) : 0) + 2 * state_bytes +
+    size_t bytes = (roots ? roots_pose_bytes(m) + 2 * pose_bytes(m) : 0) + 2 * state_bytes +
                    (extras ? body_plugins_bytes(m) + m->extras_count * sizeof(uint64_t) : 0) +
                    (springs ? springs_bytes(m) : 0) + node_count * sizeof(struct xform) +
                    pose_bytes(m) + motion_bytes(m) + weight_count * sizeof(double) + cursor_bytes +
@@ -62,6 +62,7 @@ enum err body_create(const struct body_options *options, struct body *out)
     if (roots) {
         b.roots = roots_pose_take(m, &b.arena);
         b.fading = pose_take(m, &b.arena);
+        b.sensed = pose_take(m, &b.arena);
     }
     for (size_t i = 0; i < MODEL_ROOTS_MAX; i++)
         root_motion_start(&b.motions[i]);
@@ -110,15 +111,31 @@ static bool roots_move(const struct body *b)
     return false;
 }
 
-// Every root's pose from the character's own motion and what it was given, and what drivers read.
+// Sensors are attached, and no POSE stands.
+static bool body_senses(const struct body *b)
+{
+    return b->sensors.live && !b->state.posed;
+}
+
+// Sensors drive some of the roots; the others go on with the character's own motion.
+static bool senses_by_root(const struct body *b)
+{
+    for (size_t r = 0; r < b->options.model->roots_count; r++)
+        if (b->options.model->roots[r].sensed) return true;
+    return false;
+}
+
+// Every root's pose from the character's own motion, the sensors' and what it was given, and what
+// drivers read.
 static void pose_roots(struct body *b, double age_s)
 {
+    bool senses = body_senses(b) && senses_by_root(b);
     const struct model *m = b->options.model;
     double dt_s = age_s - b->roots_age_s;
     for (size_t r = 0; r < m->roots_count; r++) {
         struct root_motion *motion = &b->motions[r];
         root_motion_advance(motion, dt_s);
-        pose_copy(m, b->pose, b->roots.poses[r]);
+        pose_copy(m, senses && m->roots[r].sensed ? b->sensed : b->pose, b->roots.poses[r]);
         root_motion_sample(&b->roots.mirror, motion, b->roots.poses[r], b->fading);
         b->roots.gains[r] = roots_eased_value(&motion->weight);
     }
@@ -183,10 +200,12 @@ static void look(struct body *b)
     b->face.pitch = -90 * (double)to[1];
 }
 
-// Sensors are attached, and no POSE stands.
-static bool body_senses(const struct body *b)
+static void sense(struct body *b, double at_s)
 {
-    return b->sensors.live && !b->state.posed;
+    bool by_root = senses_by_root(b);
+    body_sensors_pose(&b->sensors, b->options.puppet, b->options.model, at_s,
+                      (double)b->state.scale, by_root ? b->sensed : b->pose);
+    b->rooted = b->rooted || by_root;
 }
 
 // The pose at one instant of the tick at `tick_s`, and what swings.
@@ -206,8 +225,7 @@ static void pose_at(struct body *b, double at_s, double tick_s, bool keep)
     } else {
         body_carry_to(b, tick_s - at_s);
     }
-    if (body_senses(b))
-        body_sensors_pose(&b->sensors, b->options.puppet, m, at_s, (double)s->scale, b->pose);
+    if (body_senses(b)) sense(b, at_s);
     look(b);
     if (body_senses(b))
         b->face.looks |= body_sensors_look(&b->sensors, &b->face.yaw, &b->face.pitch);

@@ -71,6 +71,7 @@ struct body {
     struct roots_pose roots; // several roots; used while `rooted`
     struct root_motion motions[MODEL_ROOTS_MAX];
     struct pose fading; // scratch of a root's fade
+    struct pose sensed; // what sensors say, where they drive some of the roots
     bool rooted;        // a root has been given a motion of its own
     double roots_age_s, face_age_s;
     struct springs springs; // without a model: none
