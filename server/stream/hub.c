@@ -313,12 +313,14 @@ void hub_drain(struct hub *h, uint32_t window_ms, void (*on_drained)(void *owner
     h->draining = true;
     h->drain_from_ns = clock_ns();
     h->drain_window_ns = (uint64_t)window_ms * 1000000u;
-    h->drain_total = h->session_count;
     h->on_drained = on_drained;
     h->drain_owner = owner;
-    for (size_t i = 0; i < h->session_count; i++)
-        if (h->sessions[i]->link)
-            session_note(h->sessions[i]->link, MESSAGE_NOTICE, STREAM_DRAINING, 0, 0, NULL);
+    // Nobody is there to be told, and the end need not wait for whoever may come back.
+    for (size_t i = h->session_count; i-- > 0;)
+        if (!h->sessions[i]->link) session_end(h->sessions[i], STREAM_RESTART, 0);
+    h->drain_total = h->session_count;
+    for (size_t i = h->session_count; i-- > 0;)
+        session_note(h->sessions[i]->link, MESSAGE_NOTICE, STREAM_DRAINING, 0, 0, NULL);
     log_event(LOG_LEVEL_INFO, "drain.begin", LOG_I("sessions", h->session_count),
               LOG_I("window_ms", window_ms));
 }

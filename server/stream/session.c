@@ -299,7 +299,7 @@ void session_on_link_gone(struct session *s, enum link_end end)
     supply_clear(&s->supply);
     view_set_ready(s->view, false);
     s->due = false;
-    if (end != LINK_LOST || s->hub->stopped) {
+    if (end != LINK_LOST || s->hub->stopped || s->hub->draining) { // it could not come back
         s->hub->counts.sessions_ended++;
         session_end(s, 0, 0);
         return;

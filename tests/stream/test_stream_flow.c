@@ -167,6 +167,23 @@ static void draining_says_goodbye_to_everyone(void)
     world_close(&w);
 }
 
+static void draining_waits_for_nobody_who_is_gone(void)
+{
+    static struct client c, later;
+    EXPECT(world_open(&w, NULL, NULL));
+    EXPECT(world_join(&w, &c, CLIENT_NATIVE, NULL, 2));
+    EXPECT(world_join(&w, &later, CLIENT_WS, NULL, 2));
+    world_remove(&w, &c);
+    for (int i = 0; i < 100 && world_snapshot(&w).lost == 0; i++)
+        world_run(&w, 20);
+    EXPECT(world_snapshot(&w).lost == 1);
+    serve_stop(w.serve, 600 * 1000);
+    world_run(&w, 100);
+    world_remove(&w, &later);
+    EXPECT(world_until(&w, is_stopped, &w, 20000));
+    world_close(&w);
+}
+
 static void coming_and_going_leaves_nothing(void)
 {
     static struct client c;
@@ -200,6 +217,7 @@ int main(void)
         printf("skipped in part: no test data (SINEW_TEST_DATA)\n");
     }
     RUN(draining_says_goodbye_to_everyone);
+    RUN(draining_waits_for_nobody_who_is_gone);
     RUN(coming_and_going_leaves_nothing);
     TESTING_MAIN_END;
 }
