@@ -235,6 +235,7 @@ enum {
 static const char *without_prefix(const char *name)
 {
     static const char *const prefixes[] = {"viseme_", "vrc.v_"};
+    if (name[0] != 'v' && name[0] != 'V') return name; // most names, asked about very often
     for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++)
         if (strncasecmp(name, prefixes[i], strlen(prefixes[i])) == 0)
             return name + strlen(prefixes[i]);
@@ -254,6 +255,14 @@ static const struct row *row_of(const char *name)
         for (int k = 0; k < NAMES_MAX && rows[i].names[k]; k++)
             if (names_one(rows[i].names[k], name)) return &rows[i];
     return NULL;
+}
+
+// `name` is the table's own.
+static bool is_of_row(const struct row *row, const char *name)
+{
+    for (int k = 0; k < NAMES_MAX && row->names[k]; k++)
+        if (strcmp(row->names[k], name) == 0) return true;
+    return false;
 }
 
 // The model's own thing of exactly this name, else of a name that is the same to people.
@@ -277,10 +286,10 @@ static bool find_own(const struct model *m, const char *name, bool exactly, uint
 }
 
 // By name, or by another name of its row.
-static bool find_meaning(const struct model *m, const char *name, uint32_t *id)
+static bool find_meaning(const struct model *m, const char *name, const struct row *row,
+                         uint32_t *id)
 {
     if (find_own(m, name, true, id) || find_own(m, name, false, id)) return true;
-    const struct row *row = row_of(name);
     for (int k = 0; row && k < NAMES_MAX && row->names[k]; k++)
         if (find_own(m, row->names[k], false, id)) return true;
     return false;
@@ -291,23 +300,24 @@ static bool stand_in(const struct model *m, const struct stand_in *s, struct fac
     struct face_parts found = {0};
     for (int k = 0; k < SHARES_MAX && s->parts[k].name; k++) {
         uint32_t id;
-        if (!find_meaning(m, s->parts[k].name, &id)) return false;
+        const char *name = s->parts[k].name;
+        if (!find_meaning(m, name, row_of(name), &id)) return false;
         found.parts[found.count++] = (struct face_part){id, s->parts[k].share};
     }
     *out = found;
     return true;
 }
 
-static bool find_any(const struct model *m, const char *name, struct face_parts *out)
+static bool find_any(const struct model *m, const char *name, const struct row *row,
+                     struct face_parts *out)
 {
     uint32_t id;
-    if (find_meaning(m, name, &id)) {
+    if (find_meaning(m, name, row, &id)) {
         *out = (struct face_parts){1, {{id, 1}}};
         return true;
     }
-    const struct row *row = row_of(name);
     for (size_t i = 0; row && i < FOR_COUNT; i++)
-        if (row_of(stand_ins[i].name) == row && stand_in(m, &stand_ins[i], out)) return true;
+        if (is_of_row(row, stand_ins[i].name) && stand_in(m, &stand_ins[i], out)) return true;
     return false;
 }
 
@@ -322,7 +332,7 @@ enum err face_names_find(const struct model *m, const char *name, const char *wh
         }
     for (uint32_t i = 0; i < m->shapes_count; i++)
         same += strcmp(model_text(m, m->shapes[i].name), name) == 0;
-    if (same == 0 && name[0] != '#' && find_any(m, name, out)) return ERR_OK;
+    if (same == 0 && name[0] != '#' && find_any(m, name, row_of(name), out)) return ERR_OK;
     enum err e = lookup_name(m, LOOKUP_SHAPE, name, where, &id, fault);
     if (e == ERR_OK) *out = (struct face_parts){1, {{id, 1}}};
     return e;
@@ -330,11 +340,13 @@ enum err face_names_find(const struct model *m, const char *name, const char *wh
 
 const char *face_names_next(const struct model *m, uint32_t *at, struct face_parts *out)
 {
+    if (m->shapes_count + m->expressions_count == 0) return NULL;
     while (*at < ROW_COUNT * NAMES_MAX) {
-        const char *name = rows[*at / NAMES_MAX].names[*at % NAMES_MAX];
+        const struct row *row = &rows[*at / NAMES_MAX];
+        const char *name = row->names[*at % NAMES_MAX];
         uint32_t own;
         (*at)++;
-        if (name && !find_own(m, name, true, &own) && find_any(m, name, out)) return name;
+        if (name && !find_own(m, name, true, &own) && find_any(m, name, row, out)) return name;
     }
     return NULL;
 }
