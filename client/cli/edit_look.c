@@ -29,6 +29,9 @@ static void print_models(const cJSON *json)
                      cJSON_GetArraySize(drivers), edit_number(m, "examples"),
                      retired ? "  retired" : "");
     }
+    for (const cJSON *name = list_of(json, "loading"); name; name = name->next)
+        (void)printf("%-20s  is still being loaded\n",
+                     cJSON_IsString(name) ? name->valuestring : "");
 }
 
 static void print_holder(const cJSON *item)

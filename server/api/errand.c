@@ -116,6 +116,7 @@ void errand_problem(struct errand *e, int status, const char *type, const char *
 {
     struct http_exchange *x = errand_exchange(e);
     e->is_answered = true;
+    if (x && status == 503) http_answer_header(x, "Retry-After", "1");
     if (x)
         http_answer_problem_with(x, status, type, title, detail, more);
     else
@@ -146,15 +147,9 @@ static bool find_model(struct errand *e, struct http_exchange *x)
 {
     const char *name = http_exchange_param(x, "model");
     if (!name) return true;
+    if (!errand_not_loading(e, name)) return false;
     e->model = library_find(e->api->options.library, name);
-    bool known = e->model && library_newest(e->model);
-    if (!(known && e->model->head) && models_loading(e->api->options.models, name)) {
-        http_answer_header(x, "Retry-After", "1");
-        errand_problem(e, 503, "loading", "This model is still being loaded",
-                       "Try again in a second.", NULL);
-        return false;
-    }
-    if (known) return true;
+    if (e->model && library_newest(e->model)) return true;
     errand_problem(e, 404, "no-such-model", "There is no such model",
                    "GET /v1/models lists those there are.", NULL);
     return false;

@@ -59,7 +59,8 @@ struct errand {
     char *reply; // JSON
 };
 
-// NULL: answered (no memory, too many requests). Finds {model} when the route has it; unknown: 404.
+// NULL: answered (no memory, too many requests). Finds {model} when the route has it; unknown: 404,
+// still being loaded: 503.
 struct errand *errand_begin(struct http_exchange *x, struct api *a);
 // The same, once an Idempotency-Key has been looked up: `go` runs unless the request was answered
 // before, or is at work.
@@ -84,7 +85,9 @@ void errand_commit(struct errand *e, int status, cJSON *json, const char *action
 
 // Checks: false: answered and ended.
 bool errand_if_match(struct errand *e, const char *tag, const char *now_etag, uint32_t version);
-bool errand_json(struct errand *e);        // the body as an object; empty: {}
+bool errand_json(struct errand *e);                           // the body as an object; empty: {}
+bool errand_not_loading(struct errand *e, const char *model); // answered when it is; not ended
+bool errand_served(struct errand *e);      // the model has a head; after a wait it may be retired
 void errand_stale_model(struct errand *e); // 412 with the newest
 const char *errand_text(const struct errand *e, const char *key); // of the JSON; NULL: none
 int64_t errand_now_ms(void);

@@ -82,6 +82,27 @@ const char *errand_text(const struct errand *e, const char *key)
     return cJSON_IsString(v) ? v->valuestring : NULL;
 }
 
+bool errand_not_loading(struct errand *e, const char *model)
+{
+    const struct models_row *row = models_find(e->api->options.models, model);
+    if (!row || row->state != MODELS_LOADING) return true;
+    errand_problem(e, 503, "loading", "This model is still being loaded",
+                   "Try again in a second.", NULL);
+    return false;
+}
+
+bool errand_served(struct errand *e)
+{
+    if (e->model->head) return true;
+    const struct models_row *row = models_find(e->api->options.models, e->model->name);
+    errand_refuse(e, 409, "not-loaded", "This model is not served",
+                  row && row->state == MODELS_FAILED
+                      ? row->line
+                      : "It was retired, or its file is missing: restore or replace it.",
+                  NULL);
+    return false;
+}
+
 // --- Items --------------------------------------------------------------------------------------
 
 static void take_names(struct errand *e, const struct model *m, size_t i)
@@ -187,11 +208,7 @@ bool errand_item(struct errand *e, int32_t *place)
     struct http_exchange *x = errand_exchange(e);
     const char *example = x ? http_exchange_param(x, "item") : NULL;
     const char *root = x ? http_exchange_param(x, "root") : NULL;
-    if (!e->model->head) {
-        errand_refuse(e, 409, "not-loaded", "This model is not served",
-                      "It was retired, or its file is missing: restore or replace it.", NULL);
-        return false;
-    }
+    if (!errand_served(e)) return false;
     *place = EDIT_ABSENT;
     (void)snprintf(e->kind, sizeof e->kind, "%s", example ? "example" : root ? "root" : "base");
     if (example) return find_example(e, e->model->head->model, example, place);

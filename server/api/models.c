@@ -65,19 +65,19 @@ const struct models_row *models_at(const struct models *m, size_t i)
     return &m->rows[i];
 }
 
+const struct models_row *models_find(const struct models *m, const char *name)
+{
+    for (size_t i = 0; i < m->count; i++)
+        if (strcmp(m->rows[i].name, name) == 0) return &m->rows[i];
+    return NULL;
+}
+
 size_t models_in(const struct models *m, enum models_state state)
 {
     size_t n = 0;
     for (size_t i = 0; i < m->count; i++)
         n += m->rows[i].state == state;
     return n;
-}
-
-bool models_loading(const struct models *m, const char *name)
-{
-    for (size_t i = 0; i < m->count; i++)
-        if (m->rows[i].state == MODELS_LOADING && strcmp(m->rows[i].name, name) == 0) return true;
-    return false;
 }
 
 static enum err open_file(struct load *l)
@@ -228,9 +228,8 @@ static enum err check_file(const struct models *m, const char *path, struct faul
 
 static struct models_row *find_row(struct models *m, const char *name)
 {
-    for (size_t i = 0; i < m->count; i++)
-        if (strcmp(m->rows[i].name, name) == 0) return &m->rows[i];
-    return NULL;
+    const struct models_row *row = models_find(m, name);
+    return row ? &m->rows[row - m->rows] : NULL;
 }
 
 static struct models_row *new_row(struct models *m, const char *name)
@@ -245,11 +244,9 @@ static struct models_row *new_row(struct models *m, const char *name)
 void models_follow(struct models *m, const char *name, struct role *role)
 {
     struct models_row *row = find_row(m, name);
+    CHECK(!row || row->state != MODELS_LOADING); // nothing changes before it is there
     if (!row && role) row = new_row(m, name);
-    if (!row || row->state == MODELS_LOADING) {
-        // Of more than the stage can name there is none; a load puts its own role in.
-        if (!row || !role) return;
-    }
+    if (!row) return; // more than the stage can name
     role_unref(row->role);
     row->role = role ? role_ref(role) : NULL;
     row->state = role ? MODELS_READY : MODELS_RETIRED;

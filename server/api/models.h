@@ -51,4 +51,4 @@ MUST_CHECK enum err models_add(struct models *m, const char *name, const char *p
 size_t models_count(const struct models *m);
 const struct models_row *models_at(const struct models *m, size_t i);
 size_t models_in(const struct models *m, enum models_state state);
-bool models_loading(const struct models *m, const char *name);
+const struct models_row *models_find(const struct models *m, const char *name); // NULL: none

@@ -157,7 +157,10 @@ static void add_stage(cJSON *root, const struct api *a)
 
 static void add_models(cJSON *root, const struct models *models)
 {
-    static const char *const states[] = {"loading", "ready", "failed"};
+    static const char *const states[] = {[MODELS_LOADING] = "loading",
+                                         [MODELS_READY] = "ready",
+                                         [MODELS_FAILED] = "failed",
+                                         [MODELS_RETIRED] = "retired"};
     cJSON *list = cJSON_AddArrayToObject(root, "models");
     for (size_t i = 0; i < models_count(models); i++) {
         const struct models_row *row = models_at(models, i);

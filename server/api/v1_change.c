@@ -213,12 +213,13 @@ static void new_example(struct errand *e)
     if (!errand_json(e) || !need_pose(e)) return;
     const char *driver = errand_text(e, "driver"), *name = errand_text(e, "name");
     if (!driver || !name || !*name || strlen(name) >= STORE_ITEM_BYTES ||
-        strlen(driver) >= STORE_ITEM_BYTES || !is_new_name(name) || !e->model->head) {
+        strlen(driver) >= STORE_ITEM_BYTES || !is_new_name(name)) {
         errand_refuse(e, 422, "name", "driver and name are needed",
                       "A name has 1 to 127 bytes, does not begin with #, and holds no slash.",
                       NULL);
         return;
     }
+    if (!errand_served(e)) return;
     (void)snprintf(e->kind, sizeof e->kind, "example");
     (void)snprintf(e->driver, sizeof e->driver, "%s", driver);
     (void)snprintf(e->item, sizeof e->item, "%s", name);

@@ -199,6 +199,10 @@ static void add_model(struct errand *e)
         errand_end(e);
         return;
     }
+    if (!errand_not_loading(e, name)) {
+        errand_end(e);
+        return;
+    }
     e->model = library_model(e->api->options.library, name);
     if (!e->model)
         errand_end(e);

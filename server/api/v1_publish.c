@@ -121,7 +121,7 @@ static void publish_now(struct library_waiter *w)
     struct errand *e = v1_version_waiter(w);
     struct library *l = e->api->options.library;
     const struct store_version *newest = library_newest(e->model);
-    if (!v1_version_matches(e)) return;
+    if (!v1_version_matches(e) || !errand_served(e)) return;
     const struct store_draft *d = &e->grant->draft.row;
     bool fits = d->base_version == newest->number;
     if (!fits && !item_is_untouched(e)) {

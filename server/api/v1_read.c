@@ -27,6 +27,17 @@ static bool may_see(struct errand *e, const char *model)
     return auth_may(&e->api->options.auth, &e->who, model);
 }
 
+// Names of what is not there yet, so that a list that is short of them says so.
+static void add_loading(struct errand *e, cJSON *root)
+{
+    cJSON *list = cJSON_AddArrayToObject(root, "loading");
+    for (size_t i = 0; i < models_count(e->api->options.models); i++) {
+        const struct models_row *row = models_at(e->api->options.models, i);
+        if (row->state == MODELS_LOADING && may_see(e, row->name))
+            (void)cJSON_AddItemToArray(list, cJSON_CreateString(row->name));
+    }
+}
+
 void v1_models(struct http_exchange *x, void *api)
 {
     struct errand *e = errand_begin(x, api);
@@ -35,6 +46,7 @@ void v1_models(struct http_exchange *x, void *api)
     for (const struct library_model *m = e->api->options.library->models; m; m = m->next)
         if (library_newest(m) && may_see(e, m->name))
             (void)cJSON_AddItemToArray(list, describe_model(m));
+    add_loading(e, root);
     errand_answer(e, 200, root);
     errand_end(e);
 }

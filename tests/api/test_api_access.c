@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "common/clock.h"
-#include "server/api/api.h"
+#include "server/api/api_internal.h"
 #include "server/store/store.h"
 #include "server/stream/auth.h"
 #include "server/stream/secret.h"
@@ -75,7 +75,7 @@ static int ask(const char *method, const char *path, const char *token, const ch
 }
 
 // A path that fits the pattern; what it names need not be there.
-static void fill(const char *pattern, char *out, size_t out_bytes)
+static void fill_for(const char *model, const char *pattern, char *out, size_t out_bytes)
 {
     size_t at = 0;
     for (const char *p = pattern; *p && at + 8 < out_bytes;) {
@@ -83,11 +83,16 @@ static void fill(const char *pattern, char *out, size_t out_bytes)
             out[at++] = *p++;
             continue;
         }
-        const char *value = strncmp(p, "{model}", 7) == 0 ? "bar" : "1";
+        const char *value = strncmp(p, "{model}", 7) == 0 ? model : "1";
         at += (size_t)snprintf(out + at, out_bytes - at, "%s", value);
         p = strchr(p, '}') + 1;
     }
     out[at] = '\0';
+}
+
+static void fill(const char *pattern, char *out, size_t out_bytes)
+{
+    fill_for("bar", pattern, out, out_bytes);
 }
 
 static const char *method_name(enum http_method m)
@@ -237,10 +242,86 @@ static void bodies_and_paths_are_measured_before_anything_is_done(void)
     world_close(&w);
 }
 
+// --- While a model loads ------------------------------------------------------------------------
+
+enum { PLUGS_MAX = 16 };
+static uv_sem_t plug;
+
+static void wait_for_plug(struct background_job *job)
+{
+    (void)job;
+    uv_sem_wait(&plug);
+}
+
+static void plug_is_out(struct background_job *job)
+{
+    (void)job;
+}
+
+// Every slow thread of the pool waits for the plug: what is to be loaded stays so.
+static size_t plug_pool(struct background_job jobs[PLUGS_MAX])
+{
+    struct background *pool = serve_api(w.serve)->options.background;
+    size_t count = 0;
+    EXPECT(uv_sem_init(&plug, 0) == 0);
+    for (; count < PLUGS_MAX && background_waiting(pool, BACKGROUND_SLOW) == 0; count++) {
+        jobs[count] = (struct background_job){.run = wait_for_plug, .done = plug_is_out};
+        EXPECT(background_submit(pool, BACKGROUND_SLOW, &jobs[count]));
+        for (int i = 0; i < 50 && background_waiting(pool, BACKGROUND_SLOW); i++)
+            uv_sleep(2);
+    }
+    return count;
+}
+
+static void what_is_being_loaded_is_waited_for(void)
+{
+    struct background_job jobs[PLUGS_MAX];
+    struct fault fault = {0};
+    size_t count = 0, asked = 0;
+    EXPECT(world_open(&w, NULL, tune));
+    size_t plugs = plug_pool(jobs);
+    struct models *models = serve_api(w.serve)->options.models;
+    EXPECT(models_add(models, "slow", w.model, &fault) == ERR_OK);
+    const struct http_route *routes = api_routes(serve_api(w.serve), &count);
+    for (size_t i = 0; i < count; i++) {
+        const struct http_route *r = &routes[i];
+        char path[192];
+        if (!strstr(r->pattern, "{model}")) continue;
+        fill_for("slow", r->pattern, path, sizeof path);
+        expect(ask(method_name(r->method), path, tokens[ADMIN], ""), 503, method_name(r->method),
+               path, "a model that is being loaded");
+        EXPECT(strstr(answer, "Retry-After: ") && strstr(answer, "/problems/loading"));
+        asked++;
+    }
+    EXPECT(asked >= 25);
+    char rest[512];
+    snprintf(rest, sizeof rest,
+             "Host: localhost\r\nAuthorization: Bearer %s\r\nContent-Type: model/gltf-binary\r\n"
+             "Content-Length: 4\r\n\r\nglTF",
+             tokens[ADMIN]);
+    expect(world_ask(&w, serve_port(w.serve, SERVE_HTTP), "POST", "/v1/models?name=slow", rest,
+                     answer, sizeof answer),
+           503, "POST", "/v1/models?name=slow", "a model that is being loaded");
+    EXPECT(ask("GET", "/v1/models", tokens[ADMIN], "") == 200);
+    EXPECT(strstr(answer, "\"loading\":[\"slow\"]"));
+    EXPECT(ask("GET", "/v1/models", tokens[MODELLER], "") == 200); // not its model
+    EXPECT(strstr(answer, "\"loading\":[]"));
+    EXPECT(ask("GET", "/v1/models/bar", tokens[ADMIN], "") == 200); // others go on
+    for (size_t i = 0; i < plugs; i++)
+        uv_sem_post(&plug);
+    int status = 503;
+    for (int i = 0; i < 1000 && status == 503; i++)
+        status = ask("GET", "/v1/models/slow/base", tokens[ADMIN], "");
+    EXPECT(status == 200);
+    world_close(&w);
+    uv_sem_destroy(&plug);
+}
+
 int main(void)
 {
     RUN(every_route_refuses_every_wrong_proof);
     RUN(guessing_is_slowed_down);
     RUN(bodies_and_paths_are_measured_before_anything_is_done);
+    RUN(what_is_being_loaded_is_waited_for);
     TESTING_MAIN_END;
 }
