@@ -3,10 +3,18 @@ import socket
 import threading
 
 
+def busy(problem):
+    """What a server says that wants to be asked again in a second."""
+    body = b'{"type": "/problems/%s", "title": "Not now", "status": 503}' % problem.encode()
+    return (b"HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/problem+json\r\nRetry-After: 1\r\n"
+            b"Connection: close\r\nContent-Length: %d\r\n\r\n" % len(body)) + body
+
+
 class Proxy:
     """Forwards to `port`. `rule(number)` of each connection, from 0: a dict of
     `up`: bytes let through to the server before both sides are cut,
     `reply`: False: the server's answer is swallowed and the connection cut,
+    `say`: bytes answered in the server's place, which hears nothing,
     `slow_s`: pause between single bytes of the answer's first 200."""
 
     def __init__(self, port, rule):
@@ -28,6 +36,9 @@ class Proxy:
             threading.Thread(target=self._serve, args=(client, rule), daemon=True).start()
 
     def _serve(self, client, rule):
+        if "say" in rule:
+            self._say(client, rule["say"])
+            return
         try:
             server = socket.create_connection(("127.0.0.1", self.port))
         except OSError:
@@ -49,6 +60,16 @@ class Proxy:
                 self._cut(client, server)
         except OSError:
             self._cut(client, server)
+
+    def _say(self, client, answer):
+        record = bytearray()
+        self.sent.append(record)
+        try:
+            record += client.recv(65536)
+            client.sendall(answer)
+        except OSError:
+            pass
+        self._cut(client)
 
     def _down(self, server, client, rule):
         slow = 200 if rule.get("slow_s") else 0

@@ -9,13 +9,11 @@ import shutil
 import struct
 import subprocess
 import sys
-import tempfile
 import time
-import unittest
 
 import e2e
 import modeller
-import serve
+import served
 from test_modeller import ELBOW, Watcher, calm_mira, farthest
 
 ADDON = e2e.BUILD / "client" / "blender" / "sinew_edit.zip"
@@ -24,26 +22,16 @@ PICTURE = os.environ.get("SINEW_TEST_PICTURES")  # a file: the window's picture,
 SCREEN = (1400, 900) if PICTURE else (800, 600)  # drawn without a graphics card
 
 
-class BlenderTest(unittest.TestCase):
+class BlenderTest(served.ServedCase):
+    @classmethod
+    def models(cls):
+        return (f"mira={calm_mira(cls.root)}",)
+
     @classmethod
     def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory()
-        cls.root = pathlib.Path(cls.folder.name)
-        cls.server = serve.Server("--model", f"mira={calm_mira(cls.root)}")
-        while cls.server.get("/readyz")[0] != 200:
-            time.sleep(0.05)
-        cls.token = modeller.add_token(cls.server.folder.name, "modeller", "ann")
+        super().setUpClass()
+        cls.token = cls.tokens["ann"]
         cls.ann = modeller.Modeller(cls.server.http, cls.token)
-
-    @classmethod
-    def tearDownClass(cls):
-        assert cls.server.stop() == 0, cls.server.errors()
-        cls.server.clean()
-        cls.folder.cleanup()
-
-    def setUp(self):
-        self.here = self.root / self.id().rsplit(".", 1)[1]
-        self.here.mkdir()
 
     def blender(self, steps, *prefix, background=True, name="steps"):
         first = [{"do": "set", "values": {"address": f"http://127.0.0.1:{self.server.http}", "token": self.token}},

@@ -8,15 +8,14 @@ import shutil
 import signal
 import socket
 import struct
-import tempfile
 import threading
 import time
-import unittest
 
 import e2e
 import modeller
 import proxy
 import serve
+import served
 import small
 import wire
 
@@ -34,37 +33,7 @@ def positions_at(glb):
     return out
 
 
-class EditTest(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory()
-        cls.root = pathlib.Path(cls.folder.name)
-        cls.rig, cls.joint = small.write(cls.root)
-        characters = e2e.ROOT / "tests" / "assets" / "characters"
-        cls.server = serve.Server("--model", f"bar={cls.rig}", "--model", f"mira={characters / 'mira.rig.json'}")
-        while cls.server.get("/readyz")[0] != 200:
-            time.sleep(0.05)
-        data = cls.server.folder.name
-        cls.tokens = {}
-        for name, scope, more in (("ann", "modeller", {}), ("bob", "modeller", {}), ("chief", "admin", {}),
-                                  ("eve", "viewer", {}), ("other", "modeller", {"models": ["mira"]}),
-                                  ("late", "modeller", {"expires": "1s"})):
-            cls.tokens[name] = modeller.add_token(data, scope, name, **more)
-            (cls.root / f"{name}.token").write_text(cls.tokens[name] + "\n")
-        chief = modeller.Modeller(cls.server.http, cls.tokens["chief"])
-        for name, angle in (("e0", 0.6), ("e1", 1.2)):
-            small.add_example(chief, "bar", cls.joint, name, angle)
-
-    @classmethod
-    def tearDownClass(cls):
-        assert cls.server.stop() == 0, cls.server.errors()
-        cls.server.clean()
-        cls.folder.cleanup()
-
-    def setUp(self):
-        self.here = self.root / self.id().rsplit(".", 1)[1]
-        self.here.mkdir()
-
+class EditTest(served.BarAndMiraCase):
     def ask(self, *args, who="ann", status=0, url=None, tell="", timeout_s=120):
         """Runs a verb; one line on stderr when it fails."""
         token = ["--token-file", self.root / f"{who}.token"] if who else []
@@ -295,6 +264,15 @@ class EditTest(unittest.TestCase):
         self.assertIn("bar", self.ask("list", url=f"http://127.0.0.1:{slow.here}").out)
         slow.close()
 
+    def test_a_server_that_still_loads_is_waited_for(self):
+        for first in (0, 1):  # as its first answer, and later on
+            waits = proxy.Proxy(self.server.http,
+                                lambda n, first=first: {"say": proxy.busy("loading")} if n in (first, first + 1) else {})
+            work = self.take("bend:e1", f"work{first}", url=f"http://127.0.0.1:{waits.here}")
+            self.assertGreater(waits.count, 3)
+            self.ask("release", work)
+            waits.close()
+
     def test_an_upload_goes_on_where_it_broke_off(self):
         work = self.take(ELBOW, "elbow", model="mira")
         glb = bytearray((work / "surface.glb").read_bytes())
@@ -331,8 +309,7 @@ class EditTest(unittest.TestCase):
             server = serve.Server("--data", str(data), "--model", f"bar={self.rig}",
                                   http=f"127.0.0.1:{port[0]}")
             port[0] = server.http
-            while server.get("/readyz")[0] != 200:
-                time.sleep(0.02)
+            served.wait_ready(server)
             return server
 
         server = start()

@@ -17,6 +17,7 @@ import unittest
 import e2e
 import modeller
 import serve
+import served
 import wire
 
 CHARACTERS = e2e.ROOT / "tests" / "assets" / "characters"
@@ -85,26 +86,20 @@ class Watcher(threading.Thread):
         return sum(s - 1 for s in steps if s > 1), sum(1 for s in steps if s < 1), len(numbers)
 
 
-class ModellerTest(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory()
-        folder = pathlib.Path(cls.folder.name)
-        cls.rig = calm_mira(folder)
-        cls.server = serve.Server("--model", f"mira={cls.rig}")
-        cls.data = cls.server.folder.name
-        cls.token = modeller.add_token(cls.data, "modeller", "ann")
-        cls.other = modeller.add_token(cls.data, "modeller", "bob")
-        cls.admin = modeller.add_token(cls.data, "admin", "chief")
-        cls.viewer = modeller.add_token(cls.data, "viewer", "eve")
-        cls.model = folder / "mira.sinew"
-        assert e2e.run(e2e.SINEWD, "bake", cls.rig, "-o", cls.model).status == 0
+class ModellerTest(served.ServedCase):
+    PEOPLE = {"ann": ("modeller", {}), "bob": ("modeller", {}), "chief": ("admin", {}), "eve": ("viewer", {})}
 
     @classmethod
-    def tearDownClass(cls):
-        assert cls.server.stop() == 0, cls.server.errors()
-        cls.server.clean()
-        cls.folder.cleanup()
+    def models(cls):
+        cls.rig = calm_mira(cls.root)
+        return (f"mira={cls.rig}",)
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.token, cls.other, cls.admin, cls.viewer = (cls.tokens[n] for n in ("ann", "bob", "chief", "eve"))
+        cls.model = cls.root / "mira.sinew"
+        assert e2e.run(e2e.SINEWD, "bake", cls.rig, "-o", cls.model).status == 0
 
     def ann(self):
         return modeller.Modeller(self.server.http, self.token)

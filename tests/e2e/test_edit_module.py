@@ -3,47 +3,22 @@
 connections, refusals, hostile bytes."""
 import array
 import json
-import pathlib
 import random
 import struct
 import sys
-import tempfile
 import time
-import unittest
 
 import e2e
 import modeller
 import proxy
-import serve
+import served
 import small
 
 sys.path.insert(0, str(e2e.ROOT / "client" / "blender"))
 from sinew_edit import endpoint, stream, surface, zstd  # noqa: E402
 
 
-class ModuleTest(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory()
-        root = pathlib.Path(cls.folder.name)
-        rig, cls.joint = small.write(root)
-        characters = e2e.ROOT / "tests" / "assets" / "characters"
-        cls.server = serve.Server("--model", f"bar={rig}", "--model", f"mira={characters / 'mira.rig.json'}")
-        while cls.server.get("/readyz")[0] != 200:
-            time.sleep(0.05)
-        data = cls.server.folder.name
-        cls.tokens = {n: modeller.add_token(data, s, n) for n, s in (("ann", "modeller"), ("bob", "modeller"),
-                                                                    ("chief", "admin"), ("eve", "viewer"))}
-        chief = modeller.Modeller(cls.server.http, cls.tokens["chief"])
-        for name, angle in (("e0", 0.6), ("e1", 1.2)):
-            small.add_example(chief, "bar", cls.joint, name, angle)
-
-    @classmethod
-    def tearDownClass(cls):
-        assert cls.server.stop() == 0, cls.server.errors()
-        cls.server.clean()
-        cls.folder.cleanup()
-
+class ModuleTest(served.BarAndMiraCase):
     def at(self, who="ann", port=None):
         return endpoint.Endpoint(f"http://127.0.0.1:{port or self.server.http}", self.tokens[who])
 
@@ -178,6 +153,10 @@ class ModuleTest(unittest.TestCase):
         self.at().restore("bar", before)
         far.server = self.at()
         far.release()
+        waits = proxy.Proxy(self.server.http, lambda n: {"say": proxy.busy("loading")} if n < 2 else {})
+        self.assertEqual(len(self.at(port=waits.here).models()), 2)  # one that still loads is waited for
+        self.assertEqual(waits.count, 3)
+        waits.close()
         data, cut = random.Random(1).randbytes(3 << 20), {"left": 2}
 
         def rule(n):
