@@ -86,8 +86,8 @@ bool errand_not_loading(struct errand *e, const char *model)
 {
     const struct models_row *row = models_find(e->api->options.models, model);
     if (!row || row->state != MODELS_LOADING) return true;
-    errand_problem(e, 503, "loading", "This model is still being loaded",
-                   "Try again in a second.", NULL);
+    errand_problem(e, 503, "loading", "This model is still being loaded", "Try again in a second.",
+                   NULL);
     return false;
 }
 

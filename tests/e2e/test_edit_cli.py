@@ -359,11 +359,10 @@ class EditTest(served.BarAndMiraCase):
         data.mkdir()
         token = modeller.add_token(str(data), "admin", "chief")
         (self.root / "early.token").write_text(token + "\n")
-        characters = e2e.ROOT / "tests" / "assets" / "characters"
         with socket.create_server(("127.0.0.1", 0)) as free:
             port = free.getsockname()[1]
         for first in (True, False):  # baked, and kept
-            server = serve.Server("--data", str(data), "--model", f"mira={characters / 'mira.rig.json'}",
+            server = serve.Server("--data", str(data), "--model", f"mira={served.CHARACTERS / 'mira.rig.json'}",
                                   http=f"127.0.0.1:{port}", ready=False)
             server.http = port
             while server.get("/livez")[0] == 0:
