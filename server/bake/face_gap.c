@@ -40,9 +40,6 @@ static enum err make_pairs(struct face_bake *k, const struct face_probe *p, stru
     double *lower = BUILDER_ARRAY(k->b, double, c->lower_count);
     if (!c->pairs) c->pairs = BUILDER_ARRAY(k->b, struct face_pair, c->upper_count);
     if (!upper || !lower || !c->pairs) return builder_no_memory(k->b);
-    for (uint32_t i = 0; c->found && i < c->upper_count; i++) // as they meet
-        c->pairs[i] = (struct face_pair){c->upper[i], {c->lower[i], c->lower[i]}, 0};
-    if (c->found) return ERR_OK;
     if (!measure_rim(p, c->upper, c->upper_count, upper) ||
         !measure_rim(p, c->lower, c->lower_count, lower))
         return fault_set(k->b->fault, ERR_MALFORMED, "/face/contours/%.60s: a rim has no length",

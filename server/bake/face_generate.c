@@ -239,8 +239,6 @@ static void read_rims(struct face_generator *g, const struct face_contour *c, ui
     read_rim(g->probe, s->moving, s->moving_count, s->moving_before);
     read_rim(g->probe, s->standing, s->standing_count, s->standing_before);
     pair_rims(s->moving_before, s->moving_count, s->standing_before, s->standing_count, s->along);
-    for (uint32_t i = 0; c->found && i < s->moving_count; i++)
-        s->along[i] = i; // as they meet
     pose_with(g, c, closer, NULL, 1);
     read_rim(g->probe, s->moving, s->moving_count, s->moving_before);
     read_rim(g->probe, s->standing, s->standing_count, s->standing_before);

@@ -79,8 +79,10 @@ static void inherit_face(struct body *b, const struct body *from)
     // What is drawn back stays drawn back, by the joint.
     for (size_t i = 0; i < m->face_bones_count; i++)
         for (size_t k = 0; k < old->face_bones_count; k++)
-            if (same_node(m, old, old->face_bones[k].node) == (int32_t)m->face_bones[i].node)
+            if (same_node(m, old, old->face_bones[k].node) == (int32_t)m->face_bones[i].node) {
                 b->face.customise.shares[i] = from->face.customise.shares[k];
+                b->face.customise.wanted[i] = from->face.customise.wanted[k];
+            }
     b->face.customise.started = from->face.customise.started;
     b->face_age_s = from->face_age_s;
 }

@@ -13,10 +13,10 @@ struct customise_offset {
 
 size_t customise_bytes(const struct model *m)
 {
-    enum { BLOCKS = 7, PADDING = 64 };
+    enum { BLOCKS = 8, PADDING = 64 };
     return m->parameters_count * (sizeof(float) + sizeof(bool)) +
            m->face_bones_count *
-               (sizeof(double) + sizeof(struct trs) + sizeof(struct customise_offset)) +
+               (2 * sizeof(double) + sizeof(struct trs) + sizeof(struct customise_offset)) +
            m->face_dials_count * sizeof(double) + (size_t)BLOCKS * PADDING;
 }
 
@@ -26,6 +26,7 @@ struct customise customise_take(const struct model *m, struct arena *a)
                           .values = ARENA_ARRAY(a, float, m->parameters_count),
                           .told = ARENA_ARRAY(a, bool, m->parameters_count),
                           .shares = ARENA_ARRAY(a, double, m->face_bones_count),
+                          .wanted = ARENA_ARRAY(a, double, m->face_bones_count),
                           .before = ARENA_ARRAY(a, struct trs, m->face_bones_count),
                           .offsets = ARENA_ARRAY(a, struct customise_offset, m->face_bones_count),
                           .dials = ARENA_ARRAY(a, double, m->face_dials_count)};
@@ -34,7 +35,7 @@ struct customise customise_take(const struct model *m, struct arena *a)
         c.told[i] = false;
     }
     for (size_t i = 0; i < m->face_bones_count; i++)
-        c.shares[i] = 1;
+        c.shares[i] = c.wanted[i] = 1;
     return c;
 }
 
@@ -89,13 +90,16 @@ void customise_advance(struct customise *c, const float *weights, double dt_s)
         double most = 0;
         for (uint32_t k = 0; k < b->pull_count; k++)
             most = fmax(most, shape_weight(m, weights, m->face_pulls[b->pull_first + k].shape));
-        double wanted = 1 - most, step = (double)b->speed * fmax(dt_s, 0);
+        double wanted = c->wanted[i], step = (double)b->speed * fmax(dt_s, 0);
         double *share = &c->shares[i];
-        if (!c->started || fabs(wanted - *share) <= step)
+        c->wanted[i] = 1 - most;
+        if (!c->started)
+            *share = c->wanted[i];
+        else if (fabs(wanted - *share) <= step)
             *share = wanted;
         else
             *share += wanted > *share ? step : -step;
-        if (*share < wanted || *share > wanted) c->moving = true;
+        if (*share < c->wanted[i] || *share > c->wanted[i]) c->moving = true;
     }
     c->started = true;
 }

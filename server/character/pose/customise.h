@@ -22,6 +22,7 @@ struct customise {
     float *values;      // [parameter] inside its range
     bool *told;         // [parameter] somebody has set it: else a material is as the file has it
     double *shares;     // [face bone] that stands of its customisation, 0 .. 1
+    double *wanted;     // [face bone] where the newest weights want its share
     struct trs *before; // [face bone] its local transform before customise_bones
     uint64_t looks;     // rises when a parameter of kind appearance is set
     bool started;       // shares have been settled once
@@ -43,7 +44,8 @@ void customise_set(struct customise *c, uint32_t parameter, float value);
 double customise_hat(double before, double at, double after, double x);
 
 void customise_mix(const struct customise *c, float *weights);
-// dt_s: seconds since the last call. The first call settles.
+// dt_s: seconds since the last call, in which shares went to where the weights of then wanted them:
+// so the way is the same at every tick rate. The first call settles.
 void customise_advance(struct customise *c, const float *weights, double dt_s);
 void customise_correct(struct customise *c, float *weights);
 void customise_bones(struct customise *c, struct trs *locals);
