@@ -28,6 +28,7 @@ class Readme(unittest.TestCase):
         self.keep = tempfile.TemporaryDirectory()
         self.folder = pathlib.Path(self.keep.name)
         shutil.copy(e2e.ROOT / "tests/assets/characters/pup.glb", self.folder / "character.glb")
+        (self.folder / "script.jsonl").write_text('{"t_s": 0.5, "control": {"move": [0, 1]}}\n')
         self.server = None
 
     def tearDown(self):
@@ -77,7 +78,7 @@ class Readme(unittest.TestCase):
         lines = commands("README.md", "build/release/")
         self.assertGreaterEqual(len(lines), 3)
         for line in lines:
-            if " play " in line:
+            if " play " in line and not self.server:
                 self.start_server()
                 token = modeller.add_token(str(self.folder / "data"), "modeller", "ann")
                 (self.folder / "ann.token").write_text(token + "\n")
