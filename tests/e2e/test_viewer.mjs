@@ -183,6 +183,25 @@ const cases = {
     await context.close();
   },
 
+  async 'each extra shows what it costs, and can be switched off'(browser) {
+    const { page, complaints, context } = await openPage(browser, `${server.page}?character=mira_roots`);
+    await allDrawn(page, 1);
+    const lines = page.locator('#extras .extra'), cost = async (i) => parseFloat(await lines.nth(i).locator('.cost').textContent());
+    assert.ok(await lines.count() >= 4, 'the demo character has several');
+    await waitFor('each says what it costs', async () => {
+      for (let i = 0; i < await lines.count(); i++) if (!(await cost(i) > 0)) return false;
+      return true;
+    });
+    await lines.nth(0).scrollIntoViewIfNeeded();
+    await picture(page, 'extras');
+    await lines.nth(0).locator('input').uncheck();
+    await waitFor('what is off costs nothing', async () => await cost(0) === 0 && await cost(1) > 0);
+    await lines.nth(0).locator('input').check();
+    await waitFor('it is on again', async () => await cost(0) > 0);
+    assert.deepEqual(complaints, []);
+    await context.close();
+  },
+
   async 'it can be used by keyboard, and every control has a name'(browser) {
     const { page, context } = await openPage(browser, `${server.page}?character=Fox`);
     await allDrawn(page, 1);

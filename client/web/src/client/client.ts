@@ -82,7 +82,7 @@ const HELLO_PATIENCE_MS = 8000, WATCH_MS = 250, PING_MS = 1000, BACKOFF_MS = [50
 const EVENTS_MAX = 32; // of one CONTROL
 const AGAIN_MS = 100; // an event that no frame acknowledges is said again
 const RESYNC_GAP_US = 250000; // four a second
-const CAPABILITIES = ['zstd', 'lod', 'textures', 'resume'];
+const CAPABILITIES = ['zstd', 'lod', 'textures', 'resume', 'costs'];
 
 interface Shown { frame: number; receiveTime: number; renderTime: number; tick: number; acked: boolean; }
 

@@ -35,6 +35,8 @@ const rows: Row[] = [
   [24, 1003, 'NOT_BINARY', false, 'The server takes binary messages only.'],
 ];
 
+export const EXTRA_COSTS = 141; // a notice whose text is JSON: {extra: microseconds a tick}
+
 export const Code = Object.fromEntries(rows.map((r) => [r[2], r[0]])) as Record<string, number>;
 
 const endOf = ([code, , name, back, text]: Row): End => ({ code, name, text, back });

@@ -1,8 +1,9 @@
 import * as THREE from 'three';
 import type { StateChange } from '../client/client.js';
 import type { Note, Quality } from '../proto/session.js';
-import { Code } from '../client/codes.js';
+import { Code, EXTRA_COSTS } from '../client/codes.js';
 import { TextureStore } from '../mesh/textures.js';
+import { ExtrasPanel } from './extras.js';
 import { exposeForTests } from './inspect.js';
 import { Labels } from './labels.js';
 import { mixerOf } from './mixer.js';
@@ -23,6 +24,7 @@ class Viewer {
   readonly stage = new Stage(element<HTMLCanvasElement>('canvas'));
   private readonly steering = new Steering(this.stage, element<HTMLCanvasElement>('canvas'), () => this.chosen, () => this.showClips());
   private readonly labels = new Labels(this.stage.camera);
+  private readonly extras = new ExtrasPanel();
   private readonly store = new TextureStore();
   private readonly figures = new FigureList(element('figures-list'));
   private listed: Listed[] = [];
@@ -174,6 +176,10 @@ class Viewer {
   }
 
   private onNote(performer: Performer, note: Note): void {
+    if (note.code === EXTRA_COSTS) {
+      if (performer === this.chosen) this.extras.tell(note.text);
+      return;
+    }
     const who = this.performers.length > 1 ? `${title(performer.character)}: ` : '';
     if (note.text) notify(`${who}${note.text}`);
   }
@@ -334,6 +340,7 @@ class Viewer {
     const strips = chosen ? mixerOf(chosen) : [];
     element('mixer-section').hidden = strips.length === 0;
     element('mixer').replaceChildren(...strips);
+    this.extras.show(chosen);
     element('face-section').hidden = shapes.length === 0;
     element('face').replaceChildren(...shapes.slice(0, SHAPES_MAX).map((shape) => {
       const range = make('input', { type: 'range', min: '0', max: '1', step: '0.01', value: String(chosen!.weights.get(shape) ?? 0) });

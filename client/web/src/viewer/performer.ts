@@ -36,6 +36,7 @@ export class Performer {
   private clipSeconds = new Map<string, number>();
   shapes: string[] = [];
   roots: string[] = []; // of a character with several
+  extras: string[] = [];
   painted = ''; // the root whose table is shown on the surface
   private tables: string[] = []; // hashes, one a root
   private readonly shares = new Map<string, Uint8Array>();
@@ -138,6 +139,7 @@ export class Performer {
       this.clipSeconds = new Map(this.clips.map((clip, i) => [clip, clipSeconds[i] ?? Infinity]));
       this.shapes = names.shapes ?? [];
       this.roots = names.roots ?? [];
+      this.extras = names.extras ?? [];
       this.tables = names.root_tables ?? [];
       this.paint(this.roots.includes(this.painted) ? this.painted : '');
       o.onChange();
