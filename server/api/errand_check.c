@@ -4,6 +4,7 @@
 
 #include "common/json_guard.h"
 #include "server/api/errand.h"
+#include "server/model/lookup.h"
 
 // What a request must bring: the state it is made from, a body, an item, a grant. Each check that
 // fails answers and ends the errand.
@@ -105,11 +106,19 @@ bool errand_served(struct errand *e)
 
 // --- Items --------------------------------------------------------------------------------------
 
-static void take_names(struct errand *e, const struct model *m, size_t i)
+// False: answered and ended. What a grant could not name whole is not to be confused with another.
+static bool take_names(struct errand *e, const char *driver, const char *item)
 {
-    (void)snprintf(e->driver, sizeof e->driver, "%s",
-                   model_text(m, m->drivers[m->examples[i].driver].name));
-    (void)snprintf(e->item, sizeof e->item, "%s", model_text(m, m->examples[i].name));
+    if (strlen(driver) >= sizeof e->driver || strlen(item) >= sizeof e->item) {
+        errand_refuse(e, 409, "name-too-long", "The name is too long to be edited by",
+                      "Names of drivers, examples and roots may have 127 bytes: shorten it in the "
+                      "rig file.",
+                      NULL);
+        return false;
+    }
+    (void)snprintf(e->driver, sizeof e->driver, "%s", driver);
+    (void)snprintf(e->item, sizeof e->item, "%s", item);
+    return true;
 }
 
 static bool is_called(const struct model *m, size_t i, const char *text)
@@ -156,18 +165,15 @@ static bool find_in_drafts(struct errand *e, const char *text)
 // {root}: its name, or #N.
 static bool find_root(struct errand *e, const struct model *m, const char *text, int32_t *place)
 {
-    char *end = NULL;
-    unsigned long at = text[0] == '#' ? strtoul(text + 1, &end, 10) : m->roots_count;
-    bool numbered = end && end != text + 1 && *end == '\0' && at < m->roots_count;
-    *place = numbered ? edit_root((uint32_t)at) : edition_place(m, "root", "", text);
-    if (m->root_weights_count == 0 || *place == EDIT_ABSENT) {
+    uint32_t root = 0;
+    if (m->root_weights_count == 0 ||
+        lookup_name(m, LOOKUP_ROOT, text, "root", &root, &e->fault) != ERR_OK) {
         errand_refuse(e, 404, "no-such-item", "There is no such root with a table",
                       "GET the model's roots to list those there are.", NULL);
         return false;
     }
-    (void)snprintf(e->item, sizeof e->item, "%s",
-                   model_text(m, m->roots[edit_root_of(*place)].name));
-    return true;
+    *place = edit_root(root);
+    return take_names(e, "", model_text(m, m->roots[root].name));
 }
 
 static bool find_example(struct errand *e, const struct model *m, const char *text, int32_t *place)
@@ -189,9 +195,9 @@ static bool find_example(struct errand *e, const struct model *m, const char *te
             found++;
         }
     if (found == 1) {
-        take_names(e, m, at);
         *place = (int32_t)at;
-        return true;
+        return take_names(e, model_text(m, m->drivers[m->examples[at].driver].name),
+                          model_text(m, m->examples[at].name));
     }
     if (found > 1) {
         refuse_ambiguous(e, m, text);

@@ -67,12 +67,12 @@ static enum err read_root(struct controls *t, const cJSON *item, int32_t *out)
                    "controls/actions/%.60s/root: the character has one root only", item->string);
         return ERR_OK;
     }
-    for (size_t i = 0; i < m->roots_count; i++)
-        if (strcmp(model_text(m, m->roots[i].name), root->valuestring) == 0) {
-            *out = (int32_t)i;
-            return ERR_OK;
-        }
-    return bad(t, "actions", item->string, "root: no such root; /roots lists them");
+    char path[160];
+    uint32_t found = 0;
+    (void)snprintf(path, sizeof path, "/controls/actions/%.100s/root", item->string);
+    enum err e = lookup_name(m, LOOKUP_ROOT, root->valuestring, path, &found, t->b->fault);
+    if (e == ERR_OK) *out = (int32_t)found;
+    return e;
 }
 
 static enum err read_mask(struct controls *t, const cJSON *item, struct model_action_way *way)

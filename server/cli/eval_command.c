@@ -217,26 +217,22 @@ static enum err apply_root(struct evaluation *v, const char *text, struct fault 
 {
     const struct model *m = v->model;
     const char *equals = strchr(text, '='), *at = equals ? strrchr(equals, '@') : NULL;
-    char clip_name[256];
+    char name[256], clip_name[256];
     uint32_t root = 0, clip = 0;
     double time_s = 0;
-    if (!equals || !at || (size_t)(at - equals) > sizeof clip_name)
+    if (!equals || !at || (size_t)(at - equals) > sizeof clip_name ||
+        (size_t)(equals - text) >= sizeof name)
         return fault_set(fault, ERR_USAGE, "--root is NAME=CLIP@SECONDS, not \"%.60s\"", text);
     memcpy(clip_name, equals + 1, (size_t)(at - equals) - 1);
     clip_name[at - equals - 1] = 0;
-    while (root < m->roots_count &&
-           (strncmp(model_text(m, m->roots[root].name), text, (size_t)(equals - text)) != 0 ||
-            model_text(m, m->roots[root].name)[equals - text] != 0))
-        root++;
+    (void)snprintf(name, sizeof name, "%.*s", (int)(equals - text), text);
     if (m->roots_count == 0)
         return fault_set(fault, ERR_NOT_FOUND,
                          "--root %.60s: the model has one root only; give --clip, or list roots in "
                          "a rig file",
                          text);
-    if (root == m->roots_count)
-        return fault_set(fault, ERR_NOT_FOUND,
-                         "--root %.60s: there is no such root; 'sinewd inspect' lists them", text);
-    enum err e = lookup_name(m, LOOKUP_CLIP, clip_name, "--root", &clip, fault);
+    enum err e = lookup_name(m, LOOKUP_ROOT, name, "--root", &root, fault);
+    if (e == ERR_OK) e = lookup_name(m, LOOKUP_CLIP, clip_name, "--root", &clip, fault);
     if (e == ERR_OK) e = args_number("--root", at + 1, &time_s, fault);
     if (e != ERR_OK) return e;
     pose_rest(m, v->roots.poses[root]);

@@ -7,7 +7,8 @@
 
 #include "common/check.h"
 
-static const char *const nouns[] = {"joint or node", "clip", "shape", "material", "parameter"};
+static const char *const nouns[] = {"joint or node", "clip",      "shape",
+                                    "material",      "parameter", "root"};
 
 static size_t item_count(const struct model *m, enum lookup_kind kind)
 {
@@ -20,6 +21,8 @@ static size_t item_count(const struct model *m, enum lookup_kind kind)
         return m->shapes_count;
     case LOOKUP_PARAMETER:
         return m->parameters_count;
+    case LOOKUP_ROOT:
+        return m->roots_count;
     default:
         return m->materials_count;
     }
@@ -36,6 +39,8 @@ static const char *item_name(const struct model *m, enum lookup_kind kind, size_
         return model_text(m, m->shapes[i].name);
     case LOOKUP_PARAMETER:
         return model_text(m, m->parameters[i].name);
+    case LOOKUP_ROOT:
+        return model_text(m, m->roots[i].name);
     default:
         return model_text(m, m->materials[i].name);
     }

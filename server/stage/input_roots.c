@@ -1,29 +1,14 @@
 #include <math.h>
-#include <string.h>
 
 #include "server/model/lookup.h"
 #include "server/stage/input.h"
 
 enum { SPEED_MAX = 16, OFFSET_MAX_S = 3600 };
 
-static enum err find_root(const struct model *m, const char *name, uint32_t *out,
-                          struct fault *fault)
-{
-    for (uint32_t i = 0; i < m->roots_count; i++)
-        if (strcmp(model_text(m, m->roots[i].name), name) == 0) {
-            *out = i;
-            return ERR_OK;
-        }
-    return fault_set(fault, ERR_NOT_FOUND,
-                     m->roots_count ? "control/root: there is no root \"%.60s\"; inspect lists them"
-                                    : "control/root: \"%.60s\": the character has one root only",
-                     name);
-}
-
 static enum err resolve(const struct model *m, const struct input_root *in, uint32_t *root,
                         uint32_t *clip, struct fault *fault)
 {
-    enum err e = find_root(m, in->root, root, fault);
+    enum err e = lookup_name(m, LOOKUP_ROOT, in->root, "control/root", root, fault);
     if (e == ERR_OK && in->clip[0])
         e = lookup_name(m, LOOKUP_CLIP, in->clip, "control/root/clip", clip, fault);
     return e;

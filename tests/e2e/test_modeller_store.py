@@ -410,6 +410,29 @@ class StoreTest(unittest.TestCase):
         self.assertEqual(server.stop(), 0)
         server.clean()
 
+    def test_names_of_any_length(self):
+        """What a grant could not name whole is not edited, and nothing else suffers."""
+        rig, long = json.loads(self.rig.read_text()), "x" * 200
+        vertices = json.loads((self.root / "bar.gltf").read_text())["accessors"][0]["count"]
+        (self.root / "all.json").write_text(json.dumps([[v, 1] for v in range(vertices)]))
+        surface = {"file": "bent.f32", "space": "base"}
+        (self.root / "bent.f32").write_bytes(bytes(12 * vertices))
+        rig["drivers"][0]["examples"] = [{"name": n, "pose": small.pose(self.joint, a), "surface": surface}
+                                         for n, a in ((long, 0.5), ("short", 1.0))]
+        rig["roots"] = [{"name": n, "weights": {"file": "all.json"}} for n in (long, "b")]
+        self.rig.write_text(json.dumps(rig))
+        server, _ = start(self.data, self.rig)
+        m = modeller.Modeller(server.http, self.admin)
+        for path in ("/examples/" + long, "/examples/%230", "/roots/" + long, "/roots/%230"):
+            r = m.ask("POST", f"/v1/models/bar{path}/edit", {})
+            self.assertEqual((r.status, r.problem), (409, "name-too-long"), (path, r.body))
+        for path in ("/examples/short", "/examples/%231", "/roots/b", "/roots/%231"):
+            self.assertEqual(m.ask("POST", f"/v1/models/bar{path}/edit", {}).status, 201, path)
+        for path in ("/examples/%232", "/roots/%232", "/roots/none"):
+            self.assertEqual(m.ask("POST", f"/v1/models/bar{path}/edit", {}).status, 404, path)
+        self.assertEqual(server.stop(), 0)
+        server.clean()
+
     def test_a_draft_is_not_published_on_a_model_that_goes(self):
         server, _ = start(self.data, self.rig)
         m, other = (modeller.Modeller(server.http, self.admin) for _ in range(2))

@@ -10,12 +10,15 @@ static const struct model_node nodes[] = {{.name = 1, .source = 7, .parent = -1}
                                           {.name = 0, .source = 9, .parent = 0}};
 static const struct model_shape shapes[] = {{.name = 9}};
 static const struct model_bone bones[] = {{.bone = 22, .node = 2}};
+static const struct model_root roots[] = {{.name = 1}, {.name = 5}, {.name = 5}, {.name = 0}};
 static const struct model m = {.text = text,
                                .text_count = sizeof text,
                                .nodes = nodes,
                                .nodes_count = 4,
                                .shapes = shapes,
                                .shapes_count = 1,
+                               .roots = roots,
+                               .roots_count = 4,
                                .bones = bones,
                                .bones_count = 1};
 
@@ -36,6 +39,8 @@ static void names_numbers_and_bones_are_found(void)
     EXPECT(look(LOOKUP_NODE, "humanoid:hips", &i, &fault) == ERR_OK && i == 2);
     EXPECT(look(LOOKUP_SHAPE, "eyeBlink_L", &i, &fault) == ERR_OK && i == 0);
     EXPECT(look(LOOKUP_SHAPE, "#0", &i, &fault) == ERR_OK && i == 0);
+    EXPECT(look(LOOKUP_ROOT, "arm", &i, &fault) == ERR_OK && i == 0);
+    EXPECT(look(LOOKUP_ROOT, "#3", &i, &fault) == ERR_OK && i == 3);
 }
 
 static void what_is_missing_or_not_unique_is_said(void)
@@ -52,6 +57,8 @@ static void what_is_missing_or_not_unique_is_said(void)
     EXPECT(look(LOOKUP_CLIP, "run", &i, &fault) == ERR_NOT_FOUND);
     EXPECT(strstr(fault.line, "the model has none") != NULL);
     EXPECT(look(LOOKUP_SHAPE, "eyeBlinkRight", &i, &fault) == ERR_NOT_FOUND);
+    EXPECT(look(LOOKUP_ROOT, "leg", &i, &fault) == ERR_AMBIGUOUS && i == 99);
+    EXPECT(strstr(fault.line, "several roots") && strstr(fault.line, "#1, #2"));
     EXPECT(look(LOOKUP_NODE, "humanoid:jaw", &i, &fault) == ERR_NOT_FOUND);
 }
 
