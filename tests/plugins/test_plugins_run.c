@@ -272,7 +272,7 @@ static void expect_contained(const struct expected *x)
             off = off || event.kind == PLUGIN_EVENT_OFF;
         }
         if (x->isolate) usleep(500);
-        if (!x->off && tick > 400) break;
+        if (!x->off && *said && tick > 260) break;
     }
     plugin_host_counts(h, &counts);
     printf(
