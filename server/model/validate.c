@@ -263,9 +263,15 @@ static enum err check_shapes(const struct model *m, struct fault *f)
 {
     for (size_t i = 0; i < m->shapes_count; i++)
         if (m->shapes[i].name >= m->text_count) return validate_bad(f, "shapes", i, "its name");
+    uint32_t end = 0; // no two channels share deltas: tables are sized by how many there are
     for (size_t i = 0; i < m->channels_count; i++) {
+        const struct model_channel *c = &m->channels[i];
         enum err e = check_channel(m, i, f);
         if (e != ERR_OK) return e;
+        if (c->block_count == 0) continue;
+        if (c->block_first < end)
+            return validate_bad(f, "channels", i, "its deltas are another channel's");
+        end = c->block_first + c->block_count;
     }
     return ERR_OK;
 }

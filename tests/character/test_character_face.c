@@ -18,12 +18,13 @@ struct stage {
     struct pose pose;
 };
 
-static const struct model *stage_open(struct stage *t, uint32_t channels, uint32_t with_normals)
+static const struct model *stage_open_long(struct stage *t, uint32_t rings, uint32_t channels,
+                                           uint32_t with_normals)
 {
     synthetic_make(&(struct synthetic_settings){.seed = 31,
                                                 .nodes = 8,
                                                 .segments = 14,
-                                                .rings = 26,
+                                                .rings = rings,
                                                 .influences = 3,
                                                 .channels = channels,
                                                 .channels_with_normals = with_normals},
@@ -36,6 +37,11 @@ static const struct model *stage_open(struct stage *t, uint32_t channels, uint32
     t->pose = pose_take(m, &t->arena);
     pose_rest(m, t->pose);
     return m;
+}
+
+static const struct model *stage_open(struct stage *t, uint32_t channels, uint32_t with_normals)
+{
+    return stage_open_long(t, 26, channels, with_normals);
 }
 
 static void stage_close(struct stage *t)
@@ -112,7 +118,45 @@ static void both_kinds_mix(void)
     compare_with_the_rule(4, 2, (const float[]){0.5f, 0.4f, 1, 0.6f});
 }
 
-// Whole, and in three ragged parts of groups.
+// Where little moves, places are kept only where turns look; what lies elsewhere in memory from
+// before must not show.
+static void a_small_part_that_moves_looks_no_further_than_it_must(void)
+{
+    struct stage t;
+    struct model_channel few[6];
+    stage_open_long(&t, 160, 6, 2);
+    struct model *m = &t.s.model;
+    memcpy(few, m->channels, sizeof few);
+    for (int c = 0; c < 6; c++) {
+        few[c].block_first += few[c].block_count / 2;
+        few[c].normal_first += few[c].has_normals ? few[c].block_count / 2 : 0;
+        few[c].block_count = 3;
+    }
+    m->channels = few;
+    for (int c = 2; c < 6; c++) {
+        memset(t.pose.weights, 0, 6 * sizeof *t.pose.weights);
+        t.pose.weights[c] = 0.7f;
+        if (c == 5) t.pose.weights[0] = 0.4f; // and one that brings normals
+        size_t skipped = 0, mark = arena_mark(&t.arena);
+        memset(t.arena.base + mark, 0xFF, face_bytes(&t.map));
+        struct face f = stage_run(&t);
+        struct face all = face_begin(m, &t.map, t.pose.weights, &t.arena);
+        all.level = simd_best();
+        for (size_t row = 0; row < t.map.turns.row_count; row++)
+            skipped += !all.looked_at[row];
+        memset(all.looked_at, 1, t.map.turns.row_count);
+        face_move(&all, 0, t.map.turns.row_count);
+        face_turn_normals(&all, 0, t.map.turns.group_count);
+        for (size_t i = 0; i < m->blocks_count; i++)
+            EXPECT(memcmp(face_block(&f, i), face_block(&all, i), sizeof m->rest[0]) == 0);
+        printf("    %zu of %zu rows not looked at\n", skipped, t.map.turns.row_count);
+        EXPECT(skipped > 0);
+        arena_rewind(&t.arena, mark);
+    }
+    stage_close(&t);
+}
+
+// Whole, and in ragged parts of rows and of groups.
 static void kernels_and_parts_give_the_same_bits(void)
 {
     struct stage t;
@@ -126,7 +170,9 @@ static void kernels_and_parts_give_the_same_bits(void)
         struct face parts = face_begin(m, &t.map, t.pose.weights, &t.arena);
         size_t groups = t.map.turns.group_count, third = groups / 3;
         parts.level = (enum simd_level)level;
-        face_move(&parts, 0, t.map.turns.row_count);
+        size_t rows = t.map.turns.row_count;
+        face_move(&parts, rows / 3, rows - rows / 3);
+        face_move(&parts, 0, rows / 3);
         face_turn_normals(&parts, 2 * third, groups - 2 * third);
         face_turn_normals(&parts, 0, third);
         face_turn_normals(&parts, third, third);
@@ -255,6 +301,7 @@ int main(void)
     RUN(normals_turn_with_the_surface);
     RUN(normal_deltas_of_the_file_rule_where_given);
     RUN(both_kinds_mix);
+    RUN(a_small_part_that_moves_looks_no_further_than_it_must);
     RUN(kernels_and_parts_give_the_same_bits);
     RUN(weight_zero_leaves_every_block_to_the_model);
     RUN(what_nothing_touches_keeps_its_bits);

@@ -1,5 +1,6 @@
 #include <unistd.h>
 
+#include "common/check.h"
 #include "common/file.h"
 #include "server/bake/compile.h"
 #include "server/bake/import.h"
@@ -129,6 +130,26 @@ static void damaged_tables_are_refused_or_safe_to_run(void)
     free(again);
 }
 
+// Tables that are made from a model are as large as its deltas are many.
+static void channels_that_share_deltas_are_refused(void)
+{
+    struct model m;
+    uint8_t *copy = aligned_alloc(64, image_bytes), *again = aligned_alloc(64, image_bytes * 2);
+    memcpy(copy, image, image_bytes);
+    EXPECT(container_read(copy, image_bytes, &m, NULL) == ERR_OK);
+    struct model_channel twice[2] = {m.channels[0], m.channels[0]};
+    m.channels = twice;
+    m.channels_count = 2;
+    CHECK(container_size(&m) <= image_bytes * 2);
+    container_write(&m, again);
+    struct model_file *file = NULL;
+    struct fault fault = {0};
+    EXPECT(model_file_from_bytes(again, container_size(&m), &file, &fault) == ERR_MALFORMED);
+    EXPECT(strstr(fault.line, "another channel's") != NULL);
+    free(copy);
+    free(again);
+}
+
 static void an_older_version_asks_to_bake_again(void)
 {
     uint8_t *copy = malloc(image_bytes);
@@ -167,6 +188,7 @@ int main(void)
     RUN(every_truncation_is_refused);
     RUN(flipped_bytes_are_noticed_or_harmless);
     RUN(damaged_tables_are_refused_or_safe_to_run);
+    RUN(channels_that_share_deltas_are_refused);
     RUN(an_older_version_asks_to_bake_again);
     RUN(a_mapped_file_is_the_same_model);
     free(image);

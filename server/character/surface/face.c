@@ -3,8 +3,9 @@
 #include <string.h>
 
 #include "common/check.h"
+#include "server/character/surface/face_kernel.h"
 
-enum { LANES = MODEL_LANES, ROWS = 3 * LANES };
+enum { LANES = MODEL_LANES };
 
 static size_t padded(size_t bytes)
 {
@@ -14,8 +15,51 @@ static size_t padded(size_t bytes)
 size_t face_bytes(const struct face_map *map)
 {
     size_t rows = map->turns.row_count;
-    return 2 * padded(rows) + padded(rows * sizeof(struct model_rest_block)) +
+    return 4 * padded(rows) + 2 * padded((rows + 1) * sizeof(uint32_t)) +
+           padded(map->delta_count * sizeof(uint32_t)) +
+           padded(rows * sizeof(struct model_rest_block)) +
            2 * padded(rows * LANES * sizeof(struct normals_place));
+}
+
+// Lists the active channels' deltas row by row, and the rows as they are met: all of this costs
+// what is active, but for a byte a row. Returns how many were met.
+static size_t list_active(struct face *f, uint32_t *met)
+{
+    const struct model *m = f->model;
+    size_t count = 0;
+    memset(f->copied, 0, f->map->turns.row_count);
+    for (size_t c = m->channels_count; c-- > 0;) { // each goes before those listed already
+        const struct model_channel *channel = &m->channels[c];
+        if (f->weights[c] == 0) continue;
+        for (uint32_t i = 0; i < channel->block_count; i++) {
+            uint32_t at = channel->block_first + i, row = f->map->delta_rows[at];
+            f->next[at] = f->copied[row] ? f->first[row] : FACE_NONE;
+            f->first[row] = at;
+            met[count] = row; // stays when the row is new
+            count += !f->copied[row];
+            f->copied[row] = 1;
+        }
+    }
+    return count;
+}
+
+// The rows that turns will look at: those around every row that looks at one that moves. All of
+// them when much moves: finding out would cost more than it saves.
+static void mark_looked_at(struct face *f, const uint32_t *met, size_t met_count, uint8_t *done)
+{
+    const struct turn_map *t = &f->map->turns;
+    bool most = met_count > t->row_count / 4;
+    memset(f->looked_at, most, t->row_count);
+    if (most) return;
+    memset(done, 0, t->row_count);
+    for (size_t i = 0; i < met_count; i++)
+        for (uint32_t k = t->seen_first[met[i]]; k < t->seen_first[met[i] + 1]; k++) {
+            uint32_t row = t->seen[k];
+            if (done[row]) continue;
+            done[row] = 1;
+            for (uint32_t n = t->near_first[row]; n < t->near_first[row + 1]; n++)
+                f->looked_at[t->near[n]] = 1;
+        }
 }
 
 struct face face_begin(const struct model *m, const struct face_map *map, const float *weights,
@@ -33,113 +77,74 @@ struct face face_begin(const struct model *m, const struct face_map *map, const 
     if (!f.any) return f;
     f.mixed = f.turning && with_normals;
     size_t rows = map->turns.row_count;
+    uint32_t *met = ARENA_ARRAY(a, uint32_t, rows + 1); // the last is written to, never kept
     f.copied = ARENA_ARRAY(a, uint8_t, rows);
+    f.first = ARENA_ARRAY(a, uint32_t, rows);
+    f.next = ARENA_ARRAY(a, uint32_t, map->delta_count);
     f.moved = ARENA_ARRAY(a, struct model_rest_block, rows);
+    size_t met_count = list_active(&f, met);
     if (!f.turning) return f;
     f.turned = ARENA_ARRAY(a, uint8_t, rows);
+    f.looked_at = ARENA_ARRAY(a, uint8_t, rows);
     f.to = ARENA_ARRAY(a, struct normals_place, rows * LANES);
     if (f.mixed) f.from = ARENA_ARRAY(a, struct normals_place, rows * LANES);
+    memset(f.turned, 0, rows);
+    mark_looked_at(&f, met, met_count, ARENA_ARRAY(a, uint8_t, rows));
     return f;
-}
-
-static void add_scaled(float *restrict sum, const float *restrict delta, float w)
-{
-    for (int i = 0; i < ROWS; i++)
-        sum[i] += w * delta[i];
-}
-
-// Only where the sum is not zero, so that lanes which nothing touches keep their bits (-0 + 0
-// would not).
-static void apply(const float *restrict base, const float *restrict sum, float *restrict out)
-{
-    for (int i = 0; i < ROWS; i++)
-        out[i] = sum[i] != 0 ? base[i] + sum[i] : base[i];
-}
-
-// Lanes past the block's own repeat the last one, whatever the deltas hold there.
-static void repeat_last(uint32_t lane_count, float rows[3][LANES])
-{
-    for (int r = 0; r < 3; r++)
-        for (uint32_t i = lane_count; i < LANES; i++)
-            rows[r][i] = rows[r][lane_count - 1];
-}
-
-struct face_rows {
-    float at[ROWS]; // x of 16 lanes, y, z
-};
-
-static bool is_touched(const struct face_rows *sum)
-{
-    bool any = false;
-    for (int i = 0; i < ROWS; i++)
-        any |= sum->at[i] != 0;
-    return any;
-}
-
-struct face_sums {
-    struct face_rows turning; // position deltas of channels without normals
-    struct face_rows carried; // ... of channels that bring normals
-    struct face_rows normal;
-    bool any;
-};
-
-static void sum_deltas(const struct face *f, size_t row, struct face_sums *s)
-{
-    const struct model *m = f->model;
-    for (uint32_t i = f->map->delta_first[row]; i < f->map->delta_first[row + 1]; i++) {
-        const struct face_delta *d = &f->map->deltas[i];
-        float w = f->weights[d->channel];
-        if (w == 0) continue;
-        s->any = true;
-        bool carried = m->channels[d->channel].has_normals != 0;
-        add_scaled(carried ? s->carried.at : s->turning.at,
-                   m->morph_blocks[d->morph_block].position[0], w);
-        if (carried) add_scaled(s->normal.at, m->morph_normal_blocks[d->normal_block].normal[0], w);
-    }
 }
 
 static void keep_places(const struct face *f, size_t row)
 {
     const struct normals_place *rest = &f->map->rest[row * LANES];
-    if (f->turning) memcpy(&f->to[row * LANES], rest, LANES * sizeof *rest);
+    memcpy(&f->to[row * LANES], rest, LANES * sizeof *rest);
     if (f->mixed) memcpy(&f->from[row * LANES], rest, LANES * sizeof *rest);
 }
 
-static void move_row(const struct face *f, size_t row)
+static face_row_fn *kernel_of(enum simd_level level)
 {
-    const struct model *m = f->model;
-    const struct face_map *map = f->map;
-    const struct model_rest_block *rest = &m->rest[map->turns.blocks[row]];
-    struct model_rest_block *out = &f->moved[row];
-    struct face_sums s;
-    memset(&s, 0, sizeof s);
-    sum_deltas(f, row, &s);
-    f->copied[row] = s.any;
-    if (f->turning) f->turned[row] = is_touched(&s.turning);
-    if (!s.any) {
-        keep_places(f, row);
-        return;
+    switch (level) {
+#if defined(__x86_64__)
+    case SIMD_AVX512:
+        return face_row_avx512;
+    case SIMD_AVX2:
+        return face_row_avx2;
+#elif defined(__aarch64__)
+    case SIMD_NEON:
+        return face_row_neon;
+#endif
+    default:
+        return face_row_plain;
     }
-    if (f->mixed) {
-        float base[ROWS];
-        apply(rest->position[0], s.carried.at, base);
-        turn_take_places(base, &f->from[row * LANES]);
-    }
-    add_scaled(s.carried.at, s.turning.at, 1);
-    apply(rest->position[0], s.carried.at, out->position[0]);
-    apply(rest->normal[0], s.normal.at, out->normal[0]);
-    uint32_t lane_count = m->blocks[map->turns.blocks[row]].lane_count;
-    repeat_last(lane_count, out->position);
-    repeat_last(lane_count, out->normal);
-    if (f->turning) turn_take_places(out->position[0], &f->to[row * LANES]);
+}
+
+static void move_row(const struct face *f, face_row_fn *run, size_t at)
+{
+    _Alignas(64) float before[3 * LANES];
+    uint32_t block = f->map->turns.blocks[at];
+    struct face_row row = {.face = f,
+                           .first = f->first[at],
+                           .lane_count = f->model->blocks[block].lane_count,
+                           .rest = &f->model->rest[block],
+                           .out = &f->moved[at],
+                           .before = f->mixed ? before : NULL};
+    bool turned = run(&row);
+    if (!f->turning) return;
+    f->turned[at] = turned;
+    turn_take_places(f->moved[at].position[0], &f->to[at * LANES]);
+    if (f->mixed) turn_take_places(before, &f->from[at * LANES]);
 }
 
 void face_move(const struct face *f, size_t first, size_t count)
 {
     if (!f->any) return;
     CHECK(first <= f->map->turns.row_count && count <= f->map->turns.row_count - first);
-    for (size_t row = first; row < first + count; row++)
-        move_row(f, row);
+    face_row_fn *run = kernel_of(f->level);
+    for (size_t row = first; row < first + count; row++) {
+        if (f->copied[row])
+            move_row(f, run, row);
+        else if (f->turning && f->looked_at[row])
+            keep_places(f, row);
+    }
 }
 
 static float (*normals_of(const void *owner, size_t row))[LANES]

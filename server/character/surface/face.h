@@ -18,31 +18,32 @@
 
 // What a model's channels can reach; built once a model, immutable and shared then. Its rows are
 // those of `turns`.
-struct face_delta {
-    uint32_t channel;
-    uint32_t morph_block;
-    uint32_t normal_block; // valid when the channel has normals
-};
 struct face_map {
     struct turn_map turns;
-    const uint32_t *delta_first; // [row + 1] into deltas
-    const struct face_delta *deltas;
+    size_t delta_count;               // morph blocks of all channels
+    const uint32_t *delta_rows;       // [morph block] the row that it moves
+    const uint32_t *delta_channels;   // [morph block] whose it is
     const struct normals_place *rest; // [row * MODEL_LANES + lane] M0
 };
 size_t face_map_bytes(const struct model *m); // arena space, scratch included
 void face_map_build(const struct model *m, struct arena *a, struct face_map *out);
 
 // One frame's face.
+#define FACE_NONE UINT32_MAX
 struct face {
     const struct model *model;
     const struct face_map *map;
-    const float *weights;            // channels_count
-    bool any;                        // some channel that moves something has weight
-    bool turning;                    // an active channel has no normal deltas of its own
-    bool mixed;                      // ... and another active one has
+    const float *weights; // channels_count
+    bool any;             // some channel that moves something has weight
+    bool turning;         // an active channel has no normal deltas of its own
+    bool mixed;           // ... and another active one has
+    // Each row's active deltas in channel order: the first, and the next of each; FACE_NONE ends.
+    // `first` is set where copied.
+    uint32_t *first, *next;          // [row], [morph block]
     uint8_t *copied;                 // [row] 1: `moved` stands in for the model's rest
     struct model_rest_block *moved;  // [row] x and n0'; set where copied
     uint8_t *turned;                 // [row] channels without normals move some of it
+    uint8_t *looked_at;              // [row] some turn needs its places
     struct normals_place *from, *to; // [row * MODEL_LANES + lane] where turns begin, and x
     enum simd_level level;           // set after face_begin
 };
@@ -51,8 +52,9 @@ size_t face_bytes(const struct face_map *map);
 struct face face_begin(const struct model *m, const struct face_map *map, const float *weights,
                        struct arena *a);
 
-// The two stages, over ranges of rows, and of the turn map's groups. Ranges may run on several
-// threads; all moves must be done before the first turn begins. Any split gives the same bits.
+// The two stages, over ranges of rows, and of the turn map's groups. Ranges may run on
+// several threads; all moves must be done before the first turn begins. Any split gives the same
+// bits.
 void face_move(const struct face *f, size_t first, size_t count);
 void face_turn_normals(const struct face *f, size_t first, size_t count);
 

@@ -14,9 +14,8 @@ size_t face_map_bytes(const struct model *m)
 {
     if (m->channels_count == 0) return 0;
     size_t blocks = m->blocks_count;
-    return turn_map_bytes(m) + padded((blocks + 1) * sizeof(uint32_t)) +
-           padded(blocks * sizeof(uint16_t)) + padded(blocks) +
-           padded(m->morph_blocks_count * sizeof(struct face_delta)) +
+    return turn_map_bytes(m) + padded(blocks * sizeof(uint16_t)) + padded(blocks) +
+           2 * padded(m->morph_blocks_count * sizeof(uint32_t)) +
            padded(blocks * LANES * sizeof(struct normals_place));
 }
 
@@ -38,30 +37,6 @@ static void mark_reach(const struct model *m, uint16_t *turning, uint8_t *reache
     }
 }
 
-// Deltas row by row, in channel order within a row.
-static void list_deltas(const struct model *m, const struct turn_map *turns, uint32_t *first,
-                        struct face_delta *deltas)
-{
-    size_t rows = turns->row_count;
-    memset(first, 0, (rows + 1) * sizeof *first);
-    for (size_t c = 0; c < m->channels_count; c++)
-        for (uint32_t i = 0; i < m->channels[c].block_count; i++)
-            first[turns->rows[m->morph_blocks[m->channels[c].block_first + i].block] + 1]++;
-    for (size_t i = 0; i < rows; i++)
-        first[i + 1] += first[i];
-    for (size_t c = 0; c < m->channels_count; c++) {
-        const struct model_channel *channel = &m->channels[c];
-        for (uint32_t i = 0; i < channel->block_count; i++) {
-            uint32_t at = channel->block_first + i;
-            int32_t row = turns->rows[m->morph_blocks[at].block];
-            deltas[first[row]++] = (struct face_delta){(uint32_t)c, at, channel->normal_first + i};
-        }
-    }
-    for (size_t i = rows; i > 0; i--) // filling moved each row's begin to its end
-        first[i] = first[i - 1];
-    first[0] = 0;
-}
-
 void face_map_build(const struct model *m, struct arena *a, struct face_map *out)
 {
     *out = (struct face_map){0};
@@ -71,11 +46,17 @@ void face_map_build(const struct model *m, struct arena *a, struct face_map *out
     mark_reach(m, turning, reached);
     turn_map_build(m, turning, reached, a, &out->turns);
     size_t rows = out->turns.row_count;
-    uint32_t *first = ARENA_ARRAY(a, uint32_t, rows + 1);
-    struct face_delta *deltas = ARENA_ARRAY(a, struct face_delta, m->morph_blocks_count);
-    list_deltas(m, &out->turns, first, deltas);
-    out->delta_first = first;
-    out->deltas = deltas;
+    uint32_t *delta_rows = ARENA_ARRAY(a, uint32_t, m->morph_blocks_count);
+    uint32_t *delta_channels = ARENA_ARRAY(a, uint32_t, m->morph_blocks_count);
+    for (size_t c = 0; c < m->channels_count; c++)
+        for (uint32_t i = 0; i < m->channels[c].block_count; i++) {
+            uint32_t at = m->channels[c].block_first + i;
+            delta_rows[at] = (uint32_t)out->turns.rows[m->morph_blocks[at].block];
+            delta_channels[at] = (uint32_t)c;
+        }
+    out->delta_count = m->morph_blocks_count;
+    out->delta_rows = delta_rows;
+    out->delta_channels = delta_channels;
     struct normals_place *rest = ARENA_ARRAY(a, struct normals_place, rows * LANES);
     for (size_t row = 0; row < rows; row++)
         turn_take_places(m->rest[out->turns.blocks[row]].position[0], &rest[row * LANES]);

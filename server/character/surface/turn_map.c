@@ -31,10 +31,10 @@ static size_t corners_bound(const struct model *m)
 size_t turn_map_bytes(const struct model *m)
 {
     size_t blocks = m->blocks_count, corners = corners_bound(m), vertices = model_vertex_count(m);
-    return 11 * padded((blocks + 1) * sizeof(uint32_t)) + padded(blocks) + padded(vertices) +
+    return 12 * padded((blocks + 1) * sizeof(uint32_t)) + padded(blocks) + padded(vertices) +
            2 * padded(vertices * sizeof(uint32_t)) +
            2 * padded(corners * sizeof(struct normals_corner)) +
-           padded(corners * sizeof(uint32_t)) + padded(3 * corners * sizeof(uint32_t)) +
+           padded(corners * sizeof(uint32_t)) + 2 * padded(3 * corners * sizeof(uint32_t)) +
            padded(corners * sizeof(uint32_t)) + padded(corners * sizeof(uint32_t)) +
            3 * padded(m->indices_count / 3 * sizeof(uint32_t));
 }
@@ -61,6 +61,7 @@ struct build {
     uint32_t asked;                                // how often new_triangles was
     uint32_t *row_seen, *group_seen, *triangle_at; // [triangle of the model] scratch
     uint32_t *near, *seen_by; // seen_by: [row] scratch, the last row that listed it, plus one
+    uint32_t *seen_first, *seen;
 };
 
 // The corner's triangle, the corner's own vertex first.
@@ -301,6 +302,20 @@ static void list_near_rows(struct build *b)
     b->near_first[b->rows] = at;
 }
 
+// The same pairs the other way round.
+static void list_seen_rows(struct build *b)
+{
+    memset(b->seen_first, 0, (b->rows + 1) * sizeof *b->seen_first);
+    for (uint32_t i = 0; i < b->near_first[b->rows]; i++)
+        b->seen_first[b->near[i] + 1]++;
+    for (size_t row = 0; row < b->rows; row++)
+        b->seen_first[row + 1] += b->seen_first[row];
+    memcpy(b->seen_by, b->seen_first, b->rows * sizeof *b->seen_by);
+    for (uint32_t row = 0; row < b->rows; row++)
+        for (uint32_t i = b->near_first[row]; i < b->near_first[row + 1]; i++)
+            b->seen[b->seen_by[b->near[i]]++] = row;
+}
+
 void turn_map_build(const struct model *m, const uint16_t *moving, const uint8_t *extra_blocks,
                     struct arena *a, struct turn_map *out)
 {
@@ -320,6 +335,8 @@ void turn_map_build(const struct model *m, const uint16_t *moving, const uint8_t
         .turn_corners = ARENA_ARRAY(a, uint32_t, model_vertex_count(m)),
         .corners = ARENA_ARRAY(a, struct normals_corner, corners),
         .near = ARENA_ARRAY(a, uint32_t, 3 * corners),
+        .seen_first = ARENA_ARRAY(a, uint32_t, blocks + 1),
+        .seen = ARENA_ARRAY(a, uint32_t, 3 * corners),
         .triangles = ARENA_ARRAY(a, struct normals_corner, corners),
         .triangle_rows = ARENA_ARRAY(a, uint32_t, corners),
         .group_first = ARENA_ARRAY(a, uint32_t, blocks + 1),
@@ -338,6 +355,7 @@ void turn_map_build(const struct model *m, const uint16_t *moving, const uint8_t
     list_turns(&b);
     list_groups(&b);
     list_near_rows(&b);
+    list_seen_rows(&b);
     *out = (struct turn_map){
         .row_count = b.rows,
         .blocks = b.blocks,
@@ -356,5 +374,7 @@ void turn_map_build(const struct model *m, const uint16_t *moving, const uint8_t
         .corner_uses = b.corner_uses,
         .near_first = b.near_first,
         .near = b.near,
+        .seen_first = b.seen_first,
+        .seen = b.seen,
     };
 }

@@ -30,6 +30,8 @@ struct turn_map {
     const uint16_t *corner_uses;            // [corner] NORMALS_USE of its group's triangle
     const uint32_t *near_first;             // [row + 1] into near
     const uint32_t *near;                   // rows that the row's corners look at
+    const uint32_t *seen_first;             // [row + 1] into seen
+    const uint32_t *seen;                   // rows of which corners look at the row
 };
 
 size_t turn_map_bytes(const struct model *m); // arena space, scratch included

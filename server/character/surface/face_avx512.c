@@ -1,0 +1,6 @@
+#include "server/character/surface/face_lanes.h"
+
+bool face_row_avx512(const struct face_row *row)
+{
+    return face_row_run(row);
+}
