@@ -36,8 +36,8 @@
     X(0x24, WANT, CLIENT, 8192, CONTROL)                                                           \
     X(0x40, CONTROL, CLIENT, 16384, CONTROL)                                                       \
     X(0x41, SENSOR, CLIENT, 8192, CONTROL)                                                         \
-    X(0x42, FACE, CLIENT, 16384, CONTROL)                                                          \
-    X(0x43, CUSTOMISE, CLIENT, 16384, CONTROL)                                                     \
+    X(0x42, FACE, CLIENT, 61440, CONTROL)                                                          \
+    X(0x43, CUSTOMISE, CLIENT, 61440, CONTROL)                                                     \
     X(0x44, POSE, CLIENT, 61440, CONTROL)                                                          \
     X(0x45, PLACE, CLIENT, 256, CONTROL)                                                           \
     X(0x60, FRAME, SERVER, 33554432, FRAME)                                                        \

@@ -115,4 +115,4 @@ def make():
     glb = export.pack("Mira", MATERIALS, sk, parts, names, cs, pics)
     eyes = {f"mira.eye.{k}.png": textures.eye(c) for k, c in rigfile.EYES.items()}
     examples, drivers = correctives.make(sk, skin, parts)
-    return glb, rigfile.mira(sk, h, parts, names, cs, drivers), {**eyes, **examples}
+    return glb, rigfile.mira(sk, h, parts, names, cs, drivers, MATERIALS), {**eyes, **examples}

@@ -64,9 +64,10 @@ def _turn_z(joint, a):
     return {"left" + joint: {"rotation": [0, 0, s, c]}, "right" + joint: {"rotation": [0, 0, -s, c]}}
 
 
-def _colour(name, material, a, b, group="colour"):
-    f = lambda c: [round(float(x), 4) for x in linear(c)] + [1]
-    return {"name": name, "group": group, "kind": "appearance", "material": material, "property": "baseColorFactor", "from": f(a), "to": f(b)}
+def _colour(name, materials, material, to, group="colour"):
+    """From what the material is, exactly, so that 0 is the character as she came."""
+    f = lambda c: [round(float(x), 5) for x in linear(c)] + [1]
+    return {"name": name, "group": group, "kind": "appearance", "material": material, "property": "baseColorFactor", "from": f(materials[material][0]), "to": f(to)}
 
 
 def _expression(name, **shapes):
@@ -79,7 +80,7 @@ def _expression(name, **shapes):
     return {"name": name, "group": "expression", "kind": "expression", "range": [0, 1], "default": 0, "shapes": out}
 
 
-def _parameters():
+def _parameters(materials):
     p = [
         _shape("eye_tilt", "eyes", {**_both("EyeCornerInner", 0, -0.003), **_both("EyeCornerOuter", 0, 0.005)}),
         _shape("eye_width", "eyes", {**_both("EyeCornerInner", -0.0025), **_both("EyeCornerOuter", 0.004)}),
@@ -102,10 +103,10 @@ def _parameters():
         _shape("shoulder_width", "body", {**_both("Shoulder", 0.010)}, {"bodyBroad": 0.8}, lo=0),
         _shape("height", "body", {**_one("hips", 0, 0.045), **_both("LowerLeg", 0, -0.022), **_both("Foot", 0, -0.023), **_one("chest", 0, 0.008),
                                   **_one("upperChest", 0, 0.008), **_one("neck", 0, 0.005)}, {"bodyTall": 1}, lo=0),
-        _colour("skin_tone", "skin", "#F9D3B4", "#6B4129"),
-        _colour("hair_colour", "hair", "#E3B45C", "#241611"),
-        _colour("brow_colour", "brow", "#B07F3E", "#1C100C"),
-        _colour("trouser_colour", "trousers", "#3B4360", "#6B3A38"),
+        _colour("skin_tone", materials, "skin", "#6B4129"),
+        _colour("hair_colour", materials, "hair", "#241611"),
+        _colour("brow_colour", materials, "brow", "#1C100C"),
+        _colour("trouser_colour", materials, "trousers", "#6B3A38"),
         {"name": "eye_colour", "group": "colour", "kind": "appearance", "material": "eye", "property": "baseColorTexture", "options": [f"mira.eye.{k}.png" for k in EYES]},
         _expression("happy", mouthSmile_=0.85, eyeSquint_=0.35, cheekSquint_=0.5, browInnerUp=0.25, jawOpen=0.12, mouthUpperUp_=0.25),
         _expression("angry", browDown_=0.9, eyeSquint_=0.35, noseSneer_=0.45, mouthFrown_=0.5, mouthPress_=0.5),
@@ -139,7 +140,7 @@ def _springs():
             spring("scarf_back", [f"scarfBack{i}" for i in (1, 2, 3)], 0.010, 0.6, 0.35, 0.4, [chest, belly])]
 
 
-def mira(sk, h, parts, names, clips, drivers):
+def mira(sk, h, parts, names, clips, drivers, materials):
     speed = {c.name: round(abs(c.extra["speed"]), 4) for c in clips if "speed" in c.extra}
     action = lambda clip, root=None, fade=0.2: {"clip": clip, **({"root": root} if root else {}), "fade_s": fade}
     return {
@@ -151,7 +152,7 @@ def mira(sk, h, parts, names, clips, drivers):
                  "corrections": [{"shape": f"eyeBlink{s}", "joint": f"{s.lower()}EyeCorner{w}", "targets": {str(lo): "generate", str(hi): "generate"}}
                                  for s in ("Left", "Right") for w, lo, hi in (("Inner", -0.004, 0.004), ("Outer", -0.005, 0.006))],
                  "pull_back": [{"shape": "mouthClose", "joint": "jaw", "speed_per_s": 4.0}],
-                 "parameters": _parameters()},
+                 "parameters": _parameters(materials)},
         "extras": [{"type": "jiggle", "name": "belly", "joint": "spine", "radius_m": 0.17, "frequency_hz": 3.2, "damping_ratio": 0.22, "amount": 1.0},
                    {"type": "muscle", "name": "biceps_l", "from": "leftUpperArm", "to": "leftLowerArm", "volume_l": 0.18},
                    {"type": "muscle", "name": "biceps_r", "from": "rightUpperArm", "to": "rightLowerArm", "volume_l": 0.18},

@@ -64,7 +64,8 @@ export interface SocketLike {
 export interface ClientOptions {
   url: string; // ws://…/v1/stream or wss://…
   decoder: (sink: DecoderSink) => Decoder;
-  hello?: Omit<Hello, 'resume' | 'last_frame'>;
+  hello?: Omit<Hello, 'resume' | 'last_frame' | 'recipe'>;
+  recipe?: () => string | undefined; // asked for at every join: how the character is to look
   textures?: boolean; // ask for texture files; default true
   hasTexture?: (hash: string) => boolean; // files that the page holds already are not asked for
   world?: World;
@@ -199,13 +200,16 @@ export class SinewClient extends Emitter<ClientEvents> {
     this.lasting.place = { ...this.lasting.place, ...place };
     return this.input((head) => proto.encodePlace(head, place));
   }
-  /** By shape name; names that the character does not have are left out. */
+  /** By name of a shape or an expression, or another name of theirs (ARKit's, VRM's, …); names that
+   * the character does not have are left out. */
   face(weights: Record<string, number>): number {
-    const values = this.idsOf('shapes', weights, this.lasting.face);
+    const values = this.faceIds(weights);
     return values.length ? this.input((head) => proto.encodeFace(head, values)) : 0;
   }
   customise(values: Record<string, number>): number {
-    const ids = this.idsOf('parameters', values, this.lasting.customise);
+    const names = this.catalogue?.names.parameters ?? [], ids: [number, number][] = [];
+    for (const [name, value] of Object.entries(values)) if (names.includes(name)) ids.push([names.indexOf(name), value]);
+    for (const [id, value] of ids) this.lasting.customise.set(id, value);
     return ids.length ? this.input((head) => proto.encodeCustomise(head, ids)) : 0;
   }
   /** States hold until another message sets them; events that wait ride along. */
@@ -253,7 +257,8 @@ export class SinewClient extends Emitter<ClientEvents> {
   private greet(): void {
     if (this.resume && this.now > this.resume.until) this.resume = null;
     const hello = this.resume
-      ? { ...this.hello, token: undefined, ticket: undefined, resume: this.resume.token } : this.hello;
+      ? { ...this.hello, token: undefined, ticket: undefined, resume: this.resume.token }
+      : { ...this.hello, recipe: this.options.recipe?.() };
     this.send(proto.encodeHello(hello));
   }
 
@@ -490,14 +495,15 @@ export class SinewClient extends Emitter<ClientEvents> {
     return sequence;
   }
 
-  private idsOf(list: string, values: Record<string, number>, lasting: Map<number, number>): [number, number][] {
-    const names = this.catalogue?.names[list] ?? [], ids: [number, number][] = [];
-    for (const [name, value] of Object.entries(values)) {
-      const id = names.indexOf(name);
-      if (id < 0) continue;
-      ids.push([id, value]);
-      lasting.set(id, value);
+  private faceIds(weights: Record<string, number>): [number, number][] {
+    const c = this.catalogue, ids: [number, number][] = [];
+    const own = [...c?.names.shapes ?? [], ...c?.names.expressions ?? []]; // ids go on from one to the other
+    for (const [name, weight] of Object.entries(weights)) {
+      const id = own.indexOf(name);
+      const parts = id >= 0 ? [[id, 1] as [number, number]] : c?.faceNames.get(name) ?? [];
+      for (const [part, share] of parts) ids.push([part, weight * share]);
     }
+    for (const [id, weight] of ids) this.lasting.face.set(id, weight);
     return ids;
   }
 

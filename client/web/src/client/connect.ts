@@ -6,7 +6,8 @@ import { SinewClient } from './client.js';
 
 declare const SINEW_WORKER_FILE: string | undefined; // the build names the file by its content
 
-export interface ConnectOptions extends Omit<Hello, 'resume' | 'last_frame'> {
+export interface ConnectOptions extends Omit<Hello, 'resume' | 'last_frame' | 'recipe'> {
+  recipe?: string | (() => string | undefined); // asked for at every join: how the character is to look
   url?: string; // default: the server that this page came from
   textures?: boolean;
   hasTexture?: (hash: string) => boolean;
@@ -24,9 +25,10 @@ function ownWorker(): Worker {
 }
 
 /** Joins at once; listeners may be added until the current task ends. */
-export function connectSinew({ url, textures, hasTexture, worker, ...hello }: ConnectOptions = {}): SinewClient {
+export function connectSinew({ url, textures, hasTexture, worker, recipe, ...hello }: ConnectOptions = {}): SinewClient {
   const client = new SinewClient({
     url: url ?? streamUrl(location), hello, textures, hasTexture,
+    recipe: typeof recipe === 'string' ? () => recipe : recipe,
     decoder: (sink) => new WorkerDecoder((worker ?? ownWorker)(), sink),
   });
   client.connect();

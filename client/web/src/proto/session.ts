@@ -13,6 +13,7 @@ export interface Hello {
   client?: string; role?: string; token?: string; ticket?: string; resume?: string;
   scene?: string; character?: string; name?: string; quality?: Quality; capabilities?: string[];
   last_frame?: number;
+  recipe?: string; // JSON text: how the character is customised from its first frame on
 }
 export interface Welcome {
   major: number; minor: number;
@@ -24,9 +25,10 @@ export interface Welcome {
 }
 
 export function encodeHello(hello: Hello): Uint8Array {
-  const json = new TextEncoder().encode(JSON.stringify(hello));
-  const w = new Writer().u32(MAGIC).u16(MAJOR).u16(MINOR).u32(json.length).u32(0);
-  return envelope(Type.HELLO, w.put(json).align4().done());
+  const { recipe, ...rest } = hello;
+  const json = new TextEncoder().encode(JSON.stringify(rest)), more = new TextEncoder().encode(recipe ?? '');
+  const w = new Writer().u32(MAGIC).u16(MAJOR).u16(MINOR).u32(json.length).u32(more.length);
+  return envelope(Type.HELLO, w.put(json).align4().put(more).align4().done());
 }
 
 export function encodeSettings(quality: Quality): Uint8Array {
@@ -121,9 +123,41 @@ export function decodeGone(payload: Uint8Array): { scene: number; actor: number 
   return { scene: r.u32(), actor: r.u32() };
 }
 
+/** What customises the own actor: CUSTOMISE ids are places in the list. */
+export interface Parameter {
+  name: string; group: string; kind: 'shape' | 'appearance' | 'expression';
+  low: number; high: number; neutral: number;
+  options: string[]; // of a texture: the value is a place in them
+}
+
+function readParameters(names: string[], infos: unknown): Parameter[] {
+  return names.map((name, i) => {
+    const info: unknown = Array.isArray(infos) ? infos[i] : null;
+    const [group, kind, low, high, neutral, options] = (Array.isArray(info) ? info : []) as unknown[];
+    const number = (x: unknown, otherwise: number): number => typeof x === 'number' ? x : otherwise;
+    return { name, group: typeof group === 'string' ? group : '',
+      kind: kind === 'appearance' || kind === 'expression' ? kind : 'shape',
+      low: number(low, 0), high: number(high, 1), neutral: number(neutral, 0),
+      options: Array.isArray(options) ? options.filter((x): x is string => typeof x === 'string') : [] };
+  });
+}
+
+/** Other names of shapes and expressions: [FACE id, share of the weight], one or several. */
+function readFaceNames(json: unknown): Map<string, [number, number][]> {
+  const names = new Map<string, [number, number][]>();
+  for (const [name, parts] of Object.entries(typeof json === 'object' && json ? json : {})) {
+    if (!Array.isArray(parts)) continue;
+    names.set(name, parts.filter((p): p is [number, number] =>
+      Array.isArray(p) && typeof p[0] === 'number' && typeof p[1] === 'number'));
+  }
+  return names;
+}
+
 /** The names that the own actor takes: clips, joints, shapes, parameters, roots, actions. */
 export interface Catalogue {
   actor: number; names: Record<string, string[]>;
+  parameters: Parameter[]; // one each of names.parameters
+  faceNames: Map<string, [number, number][]>;
   clipSeconds: number[]; // one each of names.clips; empty when the server does not say
 }
 
@@ -138,7 +172,9 @@ export function decodeCatalogue(payload: Uint8Array): Catalogue {
   const clipSeconds = Array.isArray(seconds) ? seconds.filter((x): x is number => typeof x === 'number' && x >= 0) : [];
   if (clipSeconds.length !== (names.clips?.length ?? 0)) clipSeconds.length = 0;
   delete names.clip_seconds;
-  return { actor, names, clipSeconds };
+  delete names.parameter_info;
+  return { actor, names, clipSeconds, parameters: readParameters(names.parameters ?? [], json.parameter_info),
+           faceNames: readFaceNames(json.face_names) };
 }
 
 export interface AckEntry { actor: number; frame: number; receiveTime: number; renderTime: number; }

@@ -4,6 +4,7 @@ import type { Note, Quality } from '../proto/session.js';
 import { Code, EXTRA_COSTS } from '../client/codes.js';
 import { TextureStore } from '../mesh/textures.js';
 import { ExtrasPanel } from './extras.js';
+import { Dresser } from './dresser.js';
 import { exposeForTests } from './inspect.js';
 import { Labels } from './labels.js';
 import { mixerOf } from './mixer.js';
@@ -13,7 +14,7 @@ import { Stage } from './stage.js';
 import { Steering } from './steering.js';
 
 // The viewer page: a stage, performers on it, and the panel that steers them.
-// Address: ?character=NAME, several times; ?scene=NAME, a shared scene.
+// Address: ?character=NAME, several times, each with a ?recipe= if need be; ?scene=NAME, a shared scene.
 
 interface Listed { name: string; vertices: number; still: boolean; }
 
@@ -26,6 +27,7 @@ class Viewer {
   private readonly labels = new Labels(this.stage.camera);
   private readonly extras = new ExtrasPanel();
   private readonly store = new TextureStore();
+  private readonly dresser = new Dresser();
   private readonly figures = new FigureList(element('figures-list'));
   private listed: Listed[] = [];
   readonly performers: Performer[] = [];
@@ -49,7 +51,8 @@ class Viewer {
     setInterval(() => this.showFigures(), FIGURES_MS);
     await this.loadList();
     const wanted = query.getAll('character');
-    for (const name of wanted.length ? wanted.slice(0, PERFORMERS_MAX) : ['']) this.add(name);
+    const recipes = query.getAll('recipe'); // one a character, in the same order
+    (wanted.length ? wanted.slice(0, PERFORMERS_MAX) : ['']).forEach((name, i) => this.add(name, recipes[i]));
   }
 
   // ---- characters ----
@@ -65,10 +68,11 @@ class Viewer {
     this.showCast();
   }
 
-  private add(character: string): void {
+  private add(character: string, recipe?: string): void {
     if (this.performers.length >= PERFORMERS_MAX) return notify(`${PERFORMERS_MAX} characters are as many as this page shows.`);
     const performer: Performer = new Performer({
       character: character || (this.listed[0]?.name ?? ''), scene: this.scene, name: this.name, token: this.token, quality: this.quality,
+      recipe,
       store: this.store, showsOthers: this.performers.length === 0,
       onState: (change) => queueMicrotask(() => this.onState(performer, change)),
       onNote: (note) => this.onNote(performer, note),
@@ -100,6 +104,7 @@ class Viewer {
     this.showCast();
     this.showClips();
     this.showShapes();
+    this.dresser.show(performer);
   }
 
   /** Side by side, with room between. In a shared scene they stand where the scene has them. */
@@ -137,6 +142,7 @@ class Viewer {
     if (performer !== this.chosen) return;
     this.steering.refresh();
     this.showClips();
+    this.dresser.show(performer);
     if (this.shapesOf !== performer.shapes) this.showShapes();
   }
 

@@ -9,12 +9,15 @@ import type { TextureStore } from '../mesh/textures.js';
 import { readBindings } from '../input/bindings.js';
 import { Controls } from '../input/controls.js';
 import { ClipPlayer } from './clip_player.js';
+import { gazeWeights } from './gaze.js';
+import { Look } from './look.js';
 import { Meter } from './meter.js';
 
 // One session and what it shows: the own character, and in a shared scene the others.
 
 export interface PerformerOptions {
   character: string; scene?: string; name?: string; token?: string; quality: Quality; store: TextureStore;
+  recipe?: string; // how it is to look from its first frame on
   showsOthers: boolean; // one performer of a page shows a scene's other characters
   onState: (change: StateChange) => void;
   onNote: (note: Note) => void;
@@ -40,7 +43,10 @@ export class Performer {
   painted = ''; // the root whose table is shown on the surface
   private tables: string[] = []; // hashes, one a root
   private readonly shares = new Map<string, Uint8Array>();
-  readonly weights = new Map<string, number>(); // of shapes that someone has moved
+  expressions: string[] = []; // the file's own
+  readonly look: Look;
+  gaze: [number, number] = [0, 0]; // right and up, -1 .. 1
+  readonly weights = new Map<string, number>(); // of shapes and expressions that someone has moved
   vertexCount = 0;
   sized = false; // a frame has been drawn: its bounds are known
   private readonly topologies = new Map<string, Topology>();
@@ -51,7 +57,9 @@ export class Performer {
   constructor(readonly options: PerformerOptions) {
     const { character, scene, name, token, store } = options;
     const quality = options.showsOthers ? options.quality : { ...options.quality, characters_max: VIEWERS_EXTRA };
-    this.client = connectSinew({ character, scene, name, token, quality, hasTexture: (hash) => store.has(hash) });
+    this.client = connectSinew({ character, scene, name, token, quality, hasTexture: (hash) => store.has(hash),
+      recipe: () => this.look.recipeForJoin(this.character) });
+    this.look = new Look(() => this.client, options.recipe);
     this.controls = new Controls(this.client);
     this.meter = new Meter(this.client);
     this.listen();
@@ -80,6 +88,12 @@ export class Performer {
     this.moved.add(name);
   }
 
+  get canGaze(): boolean { return this.client.catalogue?.faceNames.has('eyeLookOutLeft') || this.shapes.includes('eyeLookOutLeft'); }
+  gazeAt(across: number, up: number): void {
+    this.gaze = [across, up];
+    for (const [name, weight] of Object.entries(gazeWeights(across, up))) this.shape(name, weight);
+  }
+
   /** In the animation frame: sends the clip's time, uploads what has come. */
   step(nowMs: number, seconds: number): void {
     const time = this.player.step(seconds);
@@ -91,6 +105,7 @@ export class Performer {
       this.client.face(Object.fromEntries([...this.moved].map((name) => [name, this.weights.get(name)!])));
       this.moved.clear();
     }
+    this.look.step();
     for (const mesh of this.meshes.values()) {
       const frame = mesh.update();
       if (frame) this.drawn(mesh, frame);
@@ -134,7 +149,9 @@ export class Performer {
     });
     c.on('notice', o.onNote);
     c.on('error', o.onNote);
-    c.on('catalogue', ({ names, clipSeconds }) => {
+    c.on('catalogue', ({ names, clipSeconds, parameters }) => {
+      this.look.list(parameters);
+      this.expressions = names.expressions ?? [];
       this.clips = names.clips ?? [];
       this.clipSeconds = new Map(this.clips.map((clip, i) => [clip, clipSeconds[i] ?? Infinity]));
       this.shapes = names.shapes ?? [];
