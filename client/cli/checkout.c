@@ -117,6 +117,16 @@ bool checkout_is_root(const char *item)
     return strncmp(item, "roots/", 6) == 0;
 }
 
+bool checkout_is_correction(const char *item)
+{
+    return strncmp(item, "corrections/", 12) == 0;
+}
+
+bool checkout_is_example(const char *item)
+{
+    return strcmp(item, "base") != 0 && !checkout_is_root(item) && !checkout_is_correction(item);
+}
+
 void checkout_name(const char *model, const char *item, char *out, size_t out_bytes)
 {
     int n = snprintf(out, out_bytes, "%s-%s", model, item);

@@ -32,6 +32,9 @@ MUST_CHECK enum err checkout_file(const struct checkout *c, const char *name,
                                   char out[CHECKOUT_PATH_BYTES], struct fault *fault);
 // What is edited: a surface of positions, or a root's weights (one float32 a vertex).
 bool checkout_is_root(const char *item);
+// "corrections/SHAPE:BONE:PLACE": a surface like an example's, at a pose that stays as it is.
+bool checkout_is_correction(const char *item);
+bool checkout_is_example(const char *item); // none of those, nor the base surface
 // A name for the folder of an item: "mira-elbow_l-bend_95".
 void checkout_name(const char *model, const char *item, char *out, size_t out_bytes);
 // FNV-1a of a file's bytes, as 16 hex digits: has it changed?

@@ -48,12 +48,15 @@ enum err edit_target(struct edit *e, const char *model, const char *item, const 
     if (checkout_is_root(item)) {
         folder = "/roots/";
         item += strlen("roots/");
+    } else if (checkout_is_correction(item)) {
+        folder = "/corrections/";
+        item += strlen("corrections/");
     } else if (strpbrk(item, "/\\")) {
         enum err err = number_of(e, model, item, number);
         if (err) return err;
         item = number;
     }
-    if (strcmp(item, "base") == 0 && strcmp(folder, "/roots/") != 0) {
+    if (strcmp(item, "base") == 0 && strcmp(folder, "/examples/") == 0) {
         folder = "/base";
         item = NULL;
     }
@@ -92,8 +95,11 @@ enum err edit_take_reply(struct edit *e, struct checkout *c, const cJSON *json)
 {
     take(c->grant, sizeof c->grant, json, "grant");
     take(c->expires, sizeof c->expires, json, "expires");
-    bool root = strcmp(edit_text(json, "kind"), "root") == 0;
-    (void)snprintf(c->item, sizeof c->item, "%s%s", root ? "roots/" : "", edit_text(json, "item"));
+    const char *kind = edit_text(json, "kind");
+    const char *folder = strcmp(kind, "root") == 0         ? "roots/"
+                         : strcmp(kind, "correction") == 0 ? "corrections/"
+                                                           : "";
+    (void)snprintf(c->item, sizeof c->item, "%s%s", folder, edit_text(json, "item"));
     (void)snprintf(c->fence, sizeof c->fence, "%.0f", edit_number(json, "fence"));
     c->base_version = (uint32_t)edit_number(json, "base_version");
     if (c->grant[0] && c->item[0]) return ERR_OK;

@@ -60,6 +60,11 @@ static void print_examples(const cJSON *json)
         print_holder(x);
     }
     (void)printf("%-36s\n", "base  (the surface itself)");
+    for (const cJSON *r = list_of(json, "corrections"); r; r = r->next) {
+        (void)snprintf(label, sizeof label, "corrections/%s", edit_text(r, "name"));
+        (void)printf("%-36s %9.0f  a correction mesh", label, edit_number(r, "moved"));
+        print_holder(r);
+    }
     for (const cJSON *r = list_of(json, "roots"); r; r = r->next) {
         (void)snprintf(label, sizeof label, "roots/%s", edit_text(r, "name"));
         (void)printf("%-36s %9.0f  a root's weights", label, edit_number(r, "moved"));
@@ -67,17 +72,24 @@ static void print_examples(const cJSON *json)
     }
 }
 
+// A list of one answer into another; the rest of it goes.
+static void move_list(cJSON *to, cJSON *from, const char *key)
+{
+    if (to && from)
+        (void)cJSON_AddItemToObject(to, key, cJSON_DetachItemFromObjectCaseSensitive(from, key));
+    cJSON_Delete(from);
+}
+
 enum err edit_list(struct edit *e)
 {
     const char *model = e->operand_count ? e->operands[0] : NULL;
     cJSON *json = NULL;
-    cJSON *roots = NULL;
+    cJSON *roots = NULL, *corrections = NULL;
     enum err err = edit_get(e, model, model ? "/examples" : "", &json, NULL);
     if (err == ERR_OK && model) err = edit_get(e, model, "/roots", &roots, NULL);
-    if (roots)
-        (void)cJSON_AddItemToObject(json, "roots",
-                                    cJSON_DetachItemFromObjectCaseSensitive(roots, "roots"));
-    cJSON_Delete(roots);
+    if (err == ERR_OK && model) err = edit_get(e, model, "/corrections", &corrections, NULL);
+    move_list(json, roots, "roots");
+    move_list(json, corrections, "corrections");
     if (err != ERR_OK) {
         cJSON_Delete(json);
         return err;

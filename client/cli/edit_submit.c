@@ -213,7 +213,7 @@ enum err edit_submit(struct edit *e)
     char own[CHECKOUT_PATH_BYTES];
     cJSON *draft = NULL;
     enum err err = checkout_load(e->operands[0], &c, e->fault);
-    bool example = err == ERR_OK && strcmp(c.item, "base") != 0 && !checkout_is_root(c.item);
+    bool example = err == ERR_OK && checkout_is_example(c.item);
     if (err == ERR_OK && !example && (e->pose || e->mirror || e->remove))
         err = fault_set(e->fault, ERR_USAGE,
                         "only an example has a pose and a mirror image, and can be removed");

@@ -55,8 +55,7 @@ enum err edit_fetch(struct edit *e, struct checkout *c)
     enum err err = ERR_OK;
     if (!e->keep_file) err = fetch_surface(e, c, c->format, c->surface, c->taken);
     if (err == ERR_OK) err = fetch_surface(e, c, "f32", "original.f32", NULL);
-    bool posed = strcmp(c->item, "base") != 0 && !checkout_is_root(c->item);
-    if (err == ERR_OK && posed) err = fetch_pose(e, c);
+    if (err == ERR_OK && checkout_is_example(c->item)) err = fetch_pose(e, c);
     return err == ERR_OK ? checkout_save(c, e->fault) : err;
 }
 

@@ -3,7 +3,7 @@
 #include "server/api/library.h"
 #include "server/stream/bucket.h"
 
-enum { API_ROUTES_MAX = 64, API_BUCKETS = 256 };
+enum { API_ROUTES_MAX = 80, API_BUCKETS = 256 };
 
 struct api_bucket {
     uint64_t token;

@@ -177,6 +177,33 @@ static void add_root(cJSON *o, const struct model *m, uint32_t root)
     add_number(o, "moved", (double)moved);
 }
 
+static void add_correction(cJSON *o, const struct model *m, uint32_t row)
+{
+    const struct model_face_correction *c = &m->face_corrections[row];
+    char name[EDIT_NAME_BYTES];
+    double moved = 0;
+    edit_correction_name(m, row, name, sizeof name);
+    for (uint32_t i = 0; i < m->channels[c->channel].block_count; i++) {
+        const struct model_morph_block *b =
+            &m->morph_blocks[m->channels[c->channel].block_first + i];
+        for (int lane = 0; lane < MODEL_LANES; lane++)
+            moved +=
+                b->position[0][lane] != 0 || b->position[1][lane] != 0 || b->position[2][lane] != 0;
+    }
+    add_text(o, "name", name);
+    add_number(o, "index", row);
+    add_text(o, "shape", model_text(m, m->shapes[m->channels[c->channel].shape].name));
+    add_text(o, "of", model_text(m, m->face_dials[c->dial].name));
+    add_number(o, "at", (double)c->at);
+    add_number(o, "moved", moved);
+}
+
+static const char *kind_of(int32_t place)
+{
+    if (place == EDIT_BASE) return "base";
+    return edit_is_root(place) ? "root" : edit_is_correction(place) ? "correction" : "example";
+}
+
 static void add_example(cJSON *o, const struct edition *e, int32_t example)
 {
     const struct model *m = e->model;
@@ -198,13 +225,15 @@ cJSON *describe_item(const struct library_model *m, const struct edition *e, int
     cJSON *o = cJSON_CreateObject();
     add_text(o, "model", m->name);
     add_number(o, "version", library_newest(m) ? library_newest(m)->number : 0);
-    add_text(o, "kind", place == EDIT_BASE ? "base" : edit_is_root(place) ? "root" : "example");
+    add_text(o, "kind", kind_of(place));
     add_number(o, "vertices", (double)model_vertex_count(x));
     add_tag(o, "etag", edition_tag(e, place));
     if (place == EDIT_BASE)
         add_text(o, "name", "base");
     else if (edit_is_root(place))
         add_root(o, x, edit_root_of(place));
+    else if (edit_is_correction(place))
+        add_correction(o, x, edit_correction_of(place));
     else
         add_example(o, e, place);
     if (g && g->row.expires_ms > now_ms)

@@ -71,6 +71,22 @@ static void tag_all(struct edition *e)
         add(&sha, m->root_weights + r * vertices, vertices * sizeof *m->root_weights);
         finish(&sha, hash, e->root_tags[r]);
     }
+    for (uint32_t i = 0; i < m->face_corrections_count; i++) {
+        const struct model_face_correction *c = &m->face_corrections[i];
+        if (!edit_correction_leads(m, i)) continue;
+        start(&sha);
+        add(&sha, base, sizeof base);
+        for (uint32_t k = i; k < m->face_corrections_count; k++) {
+            const struct model_face_correction *row = &m->face_corrections[k];
+            const struct model_channel *channel = &m->channels[row->channel];
+            if (row->dial != c->dial || row->at != c->at ||
+                channel->shape != m->channels[c->channel].shape)
+                continue;
+            add(&sha, m->morph_blocks + channel->block_first,
+                channel->block_count * sizeof *m->morph_blocks);
+        }
+        finish(&sha, hash, e->correction_tags[i]);
+    }
     tag_topology(e);
 }
 
@@ -114,7 +130,12 @@ enum err edition_build(struct model_file *file, const struct edition_options *op
     const struct model *m = model_file_model(file);
     struct edition *e = own ? &own->shown : NULL;
     if (own) e->tags = calloc(m->examples_count + 1, sizeof *e->tags);
-    if (!own || !e->tags) {
+    if (own) e->correction_tags = calloc(m->face_corrections_count + 1, sizeof *e->correction_tags);
+    if (!own || !e->tags || !e->correction_tags) {
+        if (own) {
+            free(e->tags);
+            free(e->correction_tags);
+        }
         free(own);
         return fault_set(fault, ERR_MEMORY, "no memory for the character %s", options->name);
     }
@@ -152,6 +173,7 @@ void edition_unref(struct edition *e)
     role_unref(e->role);
     model_file_unref(e->file);
     free(e->tags);
+    free(e->correction_tags);
     free(e->moved);
     free(e->name_is_alone);
     free(own);
@@ -169,6 +191,7 @@ int32_t edition_find(const struct model *m, const char *driver, const char *exam
 int32_t edition_place(const struct model *m, const char *kind, const char *driver, const char *item)
 {
     if (strcmp(kind, "base") == 0) return EDIT_BASE;
+    if (strcmp(kind, "correction") == 0) return edit_correction_find(m, item);
     if (strcmp(kind, "root") != 0) return edition_find(m, driver, item);
     for (uint32_t r = 0; r < m->roots_count; r++)
         if (strcmp(model_text(m, m->roots[r].name), item) == 0) return edit_root(r);
@@ -180,5 +203,6 @@ const char *edition_tag(const struct edition *e, int32_t place)
     static const char absent[EDITION_TAG_BYTES] = "00000000000000000000000000000000";
     if (place == EDIT_ABSENT) return absent;
     if (place == EDIT_BASE) return e->base_tag;
+    if (edit_is_correction(place)) return e->correction_tags[edit_correction_of(place)];
     return edit_is_root(place) ? e->root_tags[edit_root_of(place)] : e->tags[place];
 }

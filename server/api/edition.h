@@ -15,9 +15,10 @@ struct edition {
     char base_tag[EDITION_TAG_BYTES];
     char (*tags)[EDITION_TAG_BYTES]; // [example]
     char root_tags[MODEL_ROOTS_MAX][EDITION_TAG_BYTES];
-    uint32_t *moved;                  // [example] vertices with a delta
-    bool *name_is_alone;              // [node] it can be named by its name
-    char topology[EDITION_TAG_BYTES]; // what an edit keeps: vertices, parts, triangles
+    char (*correction_tags)[EDITION_TAG_BYTES]; // [row of face_corrections] that leads
+    uint32_t *moved;                            // [example] vertices with a delta
+    bool *name_is_alone;                        // [node] it can be named by its name
+    char topology[EDITION_TAG_BYTES];           // what an edit keeps: vertices, parts, triangles
 };
 
 struct edition_options {
@@ -34,7 +35,8 @@ void edition_unref(struct edition *e); // NULL is fine
 
 // The example by driver and name; EDIT_ABSENT: none.
 int32_t edition_find(const struct model *m, const char *driver, const char *example);
-// An item's place (edit.h) by kind ("example", "base", "root"), driver ("" but for examples) and
+// An item's place (edit.h) by kind ("example", "base", "root",
+// "correction"), driver ("" but for examples) and
 // name; EDIT_ABSENT: it is not in this state.
 int32_t edition_place(const struct model *m, const char *kind, const char *driver,
                       const char *item);

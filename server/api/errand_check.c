@@ -176,6 +176,20 @@ static bool find_root(struct errand *e, const struct model *m, const char *text,
     return take_names(e, "", model_text(m, m->roots[root].name));
 }
 
+// {correction}: its name, or #N.
+static bool find_correction(struct errand *e, const struct model *m, const char *text,
+                            int32_t *place)
+{
+    *place = edition_place(m, "correction", "", text);
+    if (*place == EDIT_ABSENT) {
+        errand_refuse(e, 404, "no-such-item", "There is no such correction",
+                      "GET the model's corrections to list those there are.", NULL);
+        return false;
+    }
+    edit_correction_name(m, edit_correction_of(*place), e->item, sizeof e->item);
+    return true;
+}
+
 static bool find_example(struct errand *e, const struct model *m, const char *text, int32_t *place)
 {
     size_t found = 0, at = 0;
@@ -214,9 +228,15 @@ bool errand_item(struct errand *e, int32_t *place)
     struct http_exchange *x = errand_exchange(e);
     const char *example = x ? http_exchange_param(x, "item") : NULL;
     const char *root = x ? http_exchange_param(x, "root") : NULL;
+    const char *correction = x ? http_exchange_param(x, "correction") : NULL;
     if (!errand_served(e)) return false;
     *place = EDIT_ABSENT;
-    (void)snprintf(e->kind, sizeof e->kind, "%s", example ? "example" : root ? "root" : "base");
+    (void)snprintf(e->kind, sizeof e->kind, "%s",
+                   example      ? "example"
+                   : root       ? "root"
+                   : correction ? "correction"
+                                : "base");
+    if (correction) return find_correction(e, e->model->head->model, correction, place);
     if (example) return find_example(e, e->model->head->model, example, place);
     if (root) return find_root(e, e->model->head->model, root, place);
     (void)snprintf(e->item, sizeof e->item, "base");

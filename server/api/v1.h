@@ -9,6 +9,7 @@ void v1_version(struct http_exchange *x, void *api);
 void v1_version_file(struct http_exchange *x, void *api);
 void v1_examples(struct http_exchange *x, void *api);
 void v1_roots(struct http_exchange *x, void *api);
+void v1_corrections(struct http_exchange *x, void *api);
 void v1_item(struct http_exchange *x, void *api);
 void v1_surface(struct http_exchange *x, void *api);
 void v1_grants(struct http_exchange *x, void *api);

@@ -214,6 +214,25 @@ void v1_roots(struct http_exchange *x, void *api)
     errand_end(e);
 }
 
+void v1_corrections(struct http_exchange *x, void *api)
+{
+    struct errand *e = errand_begin(x, api);
+    if (!e) return;
+    const struct edition *head = e->model->head;
+    cJSON *root = cJSON_CreateObject(), *list = cJSON_AddArrayToObject(root, "corrections");
+    for (uint32_t i = 0; head && i < head->model->face_corrections_count; i++) {
+        char name[EDIT_NAME_BYTES];
+        if (!edit_correction_leads(head->model, i)) continue;
+        edit_correction_name(head->model, i, name, sizeof name);
+        const struct library_grant *g =
+            library_grant_of(e->api->options.library, e->model->name, "correction", "", name);
+        (void)cJSON_AddItemToArray(
+            list, describe_item(e->model, head, edit_correction(i), g, errand_now_ms()));
+    }
+    errand_answer(e, 200, root);
+    errand_end(e);
+}
+
 // The asker's own draft when the request names its grant, else what is published.
 static const struct edition *shown(struct errand *e, int32_t *place)
 {

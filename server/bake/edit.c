@@ -15,6 +15,7 @@ static enum err run_step(struct editing *e, struct edit *step)
     if (step->kind == EDIT_NEW) return edit_example_new(e, step);
     if (step->example == EDIT_BASE) return edit_base_step(e, step);
     if (edit_is_root(step->example)) return edit_root_step(e, step);
+    if (edit_is_correction(step->example)) return edit_correction_step(e, step);
     if (step->kind == EDIT_TAKE) return edit_example_take(e, step);
     if (step->example >= 0) x = edit_example_at(e, step->example, &d);
     if (!x) return fault_set(e->k.fault, ERR_NOT_FOUND, "no example #%d", step->example);
@@ -184,9 +185,11 @@ enum err edit_surface(const struct model *m, int32_t example, float *positions, 
         memcpy(positions, e.b.positions, count * sizeof(float));
     if (err == ERR_OK && example != EDIT_BASE) {
         double *surface = POOL_ARRAY(&e.pool, double, count);
-        const struct example_plan *x = edit_example_at(&e, example, &d);
+        const struct example_plan *x = example >= 0 ? edit_example_at(&e, example, &d) : NULL;
         if (!surface)
             err = drivers_no_memory(&e.k);
+        else if (edit_is_correction(example))
+            err = edit_correction_surface(&e, edit_correction_of(example), surface);
         else if (!x)
             err = fault_set(fault, ERR_NOT_FOUND, "no example #%d", example);
         else

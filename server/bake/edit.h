@@ -26,19 +26,37 @@ enum edit_kind {
 };
 enum edit_format { EDIT_F32, EDIT_OBJ, EDIT_GLB };
 // What is edited, by its place: an example's index, or one of these.
-enum { EDIT_BASE = -1, EDIT_ABSENT = -2, EDIT_ROOTS = -16 };
+enum { EDIT_BASE = -1, EDIT_ABSENT = -2, EDIT_ROOTS = -16, EDIT_CORRECTIONS = -1024 };
 static inline int32_t edit_root(uint32_t root) // a root's weights: one float32 a vertex, 0 to 1
 {
     return EDIT_ROOTS - (int32_t)root;
 }
 static inline bool edit_is_root(int32_t place)
 {
-    return place <= EDIT_ROOTS;
+    return place <= EDIT_ROOTS && place > EDIT_CORRECTIONS;
 }
 static inline uint32_t edit_root_of(int32_t place)
 {
     return (uint32_t)(EDIT_ROOTS - place);
 }
+// A face's correction mesh: its first row of face_corrections.
+static inline int32_t edit_correction(uint32_t row)
+{
+    return EDIT_CORRECTIONS - (int32_t)row;
+}
+static inline bool edit_is_correction(int32_t place)
+{
+    return place <= EDIT_CORRECTIONS;
+}
+static inline uint32_t edit_correction_of(int32_t place)
+{
+    return (uint32_t)(EDIT_CORRECTIONS - place);
+}
+bool edit_correction_leads(const struct model *m, uint32_t row); // it stands for a mesh
+// SHAPE:BONE:PLACE, or #ROW where that is long or not alone.
+enum { EDIT_NAME_BYTES = 128 };
+void edit_correction_name(const struct model *m, uint32_t row, char *out, size_t out_bytes);
+int32_t edit_correction_find(const struct model *m, const char *name); // EDIT_ABSENT: none
 struct edit_delta {
     uint32_t vertex;
     float delta[3];
@@ -77,6 +95,7 @@ MUST_CHECK enum err edit_apply(const struct model *m, struct edit *steps, size_t
                                struct edit_result *out, struct fault *fault);
 void edit_free(struct edit_result *r); // safe on zero
 
-// Surfaces to hand out, vertex_count * 3 floats: Y of an example, or M0.
+// Surfaces to hand out, vertex_count * 3 floats: Y of an example, M0, or what is seen where a
+// correction counts whole: its shape at 1 and its bone, or parameter, at its place.
 MUST_CHECK enum err edit_surface(const struct model *m, int32_t example, float *positions,
                                  struct fault *fault);

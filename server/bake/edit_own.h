@@ -21,6 +21,8 @@ MUST_CHECK enum err edit_open(const struct model *m, struct editing *e, struct f
 void edit_close(struct editing *e);
 MUST_CHECK enum err edit_base_step(struct editing *e, struct edit *step);       // edit_base.c
 MUST_CHECK enum err edit_root_step(struct editing *e, const struct edit *step); // edit_root.c
+MUST_CHECK enum err edit_correction_step(struct editing *e, const struct edit *step);
+MUST_CHECK enum err edit_correction_surface(struct editing *e, uint32_t row, double *positions);
 // Largest distance between two surfaces; refused when further than the body is high.
 MUST_CHECK enum err edit_measure(struct editing *e, const struct edit *step, const double *before,
                                  const double *after);

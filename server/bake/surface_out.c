@@ -329,7 +329,7 @@ static void make_glb(struct bytes *out, const struct model *m, int32_t example,
 {
     struct glb g = {.m = m, .example = example, .root = cJSON_CreateObject()};
     const struct trs *locals =
-        example == EDIT_BASE ? NULL : m->example_poses + (size_t)example * m->nodes_count;
+        example < 0 ? NULL : m->example_poses + (size_t)example * m->nodes_count;
     cJSON *asset = cJSON_AddObjectToObject(g.root, "asset");
     add_text(asset, "version", "2.0");
     add_text(asset, "generator", "sinewd " SINEW_VERSION);

@@ -6,6 +6,7 @@
 #include "common/file.h"
 #include "server/bake/bake.h"
 #include "server/bake/edit.h"
+#include "server/character/pose/customise.h"
 #include "server/model/container.h"
 #include "server/model/model_file.h"
 #include "tests/support/stand.h"
@@ -464,6 +465,132 @@ static void authoring_tables_of_anyone_are_checked(void)
     free(examples);
 }
 
+// --- correction meshes --------------------------------------------------------------------------
+
+// The surface of a correction, as a stream shows it with that parameter and that shape.
+static double off_when_customised(struct model_file *f, const char *shape, const char *parameter,
+                                  float value, const float *want)
+{
+    struct stand s;
+    EXPECT(stand_take(&s, model_file_ref(f)));
+    const struct model *m = s.model;
+    struct arena arena;
+    EXPECT(arena_create(&arena, customise_bytes(m) + 4096));
+    struct customise c = customise_take(m, &arena);
+    for (uint32_t i = 0; i < m->parameters_count; i++)
+        if (strcmp(model_text(m, m->parameters[i].name), parameter) == 0)
+            customise_set(&c, i, value);
+    memset(s.pose.weights, 0, m->channels_count * sizeof *s.pose.weights);
+    for (size_t i = 0; i < m->channels_count; i++)
+        if (strcmp(model_text(m, m->shapes[m->channels[i].shape].name), shape) == 0)
+            s.pose.weights[i] = 1;
+    for (size_t i = 0; i < m->face_corrections_count; i++)
+        s.pose.weights[m->face_corrections[i].channel] = 0;
+    customise_mix(&c, s.pose.weights);
+    customise_advance(&c, s.pose.weights, 0);
+    customise_correct(&c, s.pose.weights);
+    customise_bones(&c, s.pose.locals);
+    stand_evaluate(&s, (enum model_skinning)m->info->skinning, simd_best());
+    double off = largest_difference(s.positions, want, model_vertex_count(m));
+    arena_destroy(&arena);
+    stand_close(&s);
+    return off;
+}
+
+// Deltas of all channels but those of the correction's mesh.
+static bool others_are_the_same(const struct model *a, const struct model *b, uint32_t row)
+{
+    uint32_t shape = a->channels[a->face_corrections[row].channel].shape;
+    for (size_t c = 0; c < a->channels_count; c++) {
+        const struct model_channel *x = &a->channels[c], *y = &b->channels[c];
+        bool mine = false;
+        for (size_t i = 0; i < a->face_corrections_count; i++)
+            mine = mine || (a->face_corrections[i].channel == c && x->shape == shape &&
+                            a->face_corrections[i].dial == a->face_corrections[row].dial &&
+                            a->face_corrections[i].at == a->face_corrections[row].at);
+        if (mine) continue;
+        if (x->block_count != y->block_count ||
+            memcmp(a->morph_blocks + x->block_first, b->morph_blocks + y->block_first,
+                   x->block_count * sizeof *a->morph_blocks) != 0)
+            return false;
+    }
+    return true;
+}
+
+static void a_correction_mesh_is_sculpted_like_an_example(void)
+{
+    static const char name[] = "eyeBlinkLeft:leftEyeCornerOuter:0.006";
+    size_t vertices = model_vertex_count(model);
+    int32_t place = edit_correction_find(model, name);
+    EXPECT(edit_is_correction(place) && !edit_is_root(place));
+    uint32_t row = edit_correction_of(place);
+    float *surface = surface_of(model, place);
+    double shown = off_when_customised(file, "eyeBlinkLeft", "leftEyeCornerOuter", 0.006f, surface);
+    printf("  what is handed out is off what is shown by %.2g\n", shown);
+    EXPECT(shown < 1e-6);
+    const struct model_channel *channel = &model->channels[model->face_corrections[row].channel];
+    uint32_t block = model->morph_blocks[channel->block_first].block, vertex = 0;
+    while (model->vertex_lanes[vertex] != block * MODEL_LANES)
+        vertex++;
+    struct edit_delta deltas[] = {{vertex, {0.001f, -0.002f, 0.0015f}}};
+    struct edit step = {.kind = EDIT_DELTAS, .example = place, .deltas = deltas, .delta_count = 1};
+    struct edit_result r;
+    struct model_file *f = apply(model, &step, &r);
+    EXPECT(f);
+    if (!f) return;
+    const struct model *now = model_file_model(f);
+    for (int k = 0; k < 3; k++)
+        surface[vertex * 3 + (uint32_t)k] += deltas[0].delta[k];
+    float *back = surface_of(now, place);
+    double off = largest_difference(back, surface, vertices);
+    shown = off_when_customised(f, "eyeBlinkLeft", "leftEyeCornerOuter", 0.006f, surface);
+    printf("  %u vertices, read again off by %.2g, shown by %.2g\n", r.moved, off, shown);
+    EXPECT(off < 1e-6 && shown < 1e-6 && r.largest_move > 0.0026 && r.largest_move < 0.0028);
+    EXPECT(others_are_the_same(model, now, row));
+    EXPECT(now->face_corrections_count == model->face_corrections_count);
+    // As another version has it, taken over.
+    struct edit take = {.kind = EDIT_TAKE, .example = place, .from = model, .from_example = place};
+    struct edit_result again;
+    struct model_file *g = apply(now, &take, &again);
+    EXPECT(g);
+    float *old = surface_of(model, place),
+          *taken = g ? surface_of(model_file_model(g), place) : old;
+    EXPECT(largest_difference(old, taken, vertices) == 0);
+    if (taken != old) free(taken);
+    free(old);
+    free(back);
+    free(surface);
+    model_file_unref(g);
+    model_file_unref(f);
+    edit_free(&r);
+    edit_free(&again);
+}
+
+static void wrong_edits_of_a_correction_are_refused(void)
+{
+    int32_t place = edit_correction_find(model, "eyeBlinkLeft:leftEyeCornerOuter:0.006");
+    struct edit_delta nan_delta = {3, {NAN, 0, 0}}, far = {3, {0, 50, 0}};
+    float *short_one = calloc(4, sizeof *short_one);
+    struct edit steps[] = {
+        {.kind = EDIT_DELTAS, .example = place, .deltas = &nan_delta, .delta_count = 1},
+        {.kind = EDIT_DELTAS, .example = place, .deltas = &far, .delta_count = 1},
+        {.kind = EDIT_SURFACE, .example = place, .bytes = (uint8_t *)short_one, .size_bytes = 12},
+        {.kind = EDIT_POSE, .example = place},
+        {.kind = EDIT_MIRROR, .example = place},
+        {.kind = EDIT_REMOVE, .example = place},
+        {.kind = EDIT_DELTAS, .example = edit_correction(100000)}};
+    static const enum err want[] = {ERR_MALFORMED, ERR_DENIED, ERR_MALFORMED, ERR_USAGE,
+                                    ERR_USAGE,     ERR_USAGE,  ERR_NOT_FOUND};
+    for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
+        struct edit_result r;
+        struct fault fault = {0};
+        EXPECT(edit_apply(model, &steps[i], 1, &r, &fault) == want[i]);
+        EXPECT(fault.line[0] && !r.bytes);
+    }
+    EXPECT(edit_correction_find(model, "eyeBlinkLeft:leftEyeCornerOuter:0.005") == EDIT_ABSENT);
+    free(short_one);
+}
+
 int main(void)
 {
     struct bake_result baked;
@@ -481,6 +608,8 @@ int main(void)
     RUN(a_new_pose_keeps_the_surface_or_the_deltas);
     RUN(a_new_base_surface_keeps_sculpts_or_deltas);
     RUN(a_new_example_and_its_mirror_image);
+    RUN(a_correction_mesh_is_sculpted_like_an_example);
+    RUN(wrong_edits_of_a_correction_are_refused);
     RUN(wrong_surfaces_are_refused);
     RUN(authoring_tables_of_anyone_are_checked);
     model_file_unref(file);

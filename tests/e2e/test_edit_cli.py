@@ -159,6 +159,26 @@ class EditTest(served.BarAndMiraCase):
         self.told("restore", "bar", before)
         self.assertIn("bend:short", self.ask("list", "bar").out)
 
+    def test_a_correction_mesh(self):
+        name = "corrections/eyeBlinkLeft:leftEyeCornerOuter:0.006"
+        self.assertIn(name, self.ask("list", "mira").out)
+        rows = {r["name"]: r for r in self.told("list", "mira")["corrections"]}
+        self.assertEqual((rows[name[12:]]["shape"], rows[name[12:]]["of"]), ("eyeBlinkLeft", "leftEyeCornerOuter"))
+        work = self.take(name, "lid", "--format", "f32", model="mira")
+        self.assertEqual(sorted(os.listdir(work)), ["checkout.json", "original.f32", "surface.f32"])
+        floats = modeller.unpack((work / "surface.f32").read_bytes())
+        floats[3 * 890 + 1] += 0.001  # on the upper lid's rim
+        (work / "surface.f32").write_bytes(modeller.pack(floats))
+        self.assertEqual(self.told("diff", work)["moved"], 1)
+        self.ask("submit", work, "--mirror", status=2)
+        self.assertEqual(self.told("submit", work)["kind"], "correction")
+        before = self.told("history", "mira")["versions"][0]["version"]
+        self.told("publish", work)
+        self.assertEqual(self.told("diff", work)["moved"], 0)
+        self.ask("release", work)
+        self.ask("checkout", "mira", "corrections/eyeBlinkLeft:tail:1", "-o", self.here / "no", status=1)
+        self.told("restore", "mira", before)
+
     def test_names_of_every_kind_and_new_examples(self):
         pose = self.here / "pose.json"
         pose.write_text(json.dumps(small.pose(self.joint, 0.9)))

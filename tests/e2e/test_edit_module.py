@@ -87,6 +87,14 @@ class ModuleTest(served.BarAndMiraCase):
         self.assertEqual((draft["kind"], draft["item"]), ("root", "torso"))
         self.assertEqual(torso.weights()[:50], array.array("f", [s * s for s in shares])[:50])
         torso.release()
+        names = [c["name"] for c in server.corrections("mira")]
+        self.assertIn("eyeBlinkLeft:leftEyeCornerOuter:0.006", names)
+        lid = server.checkout("mira", "corrections/eyeBlinkLeft:leftEyeCornerOuter:0.006")
+        sculpted = lid.positions()
+        sculpted[3 * 890 + 1] += 0.001  # on the upper lid's rim
+        self.assertEqual(lid.submit(sculpted)["kind"], "correction")
+        self.assertLess(max(abs(a - b) for a, b in zip(lid.positions(), sculpted)), 1e-6)
+        lid.release()
         gone = server.checkout("mira", "elbow_l:bend_135")
         gone.remove()
         with self.assertRaises(endpoint.NotFound):

@@ -284,6 +284,10 @@ class Endpoint(object):
         """Those whose weights can be edited, as "roots/NAME"."""
         return self.ask("GET", model_path(model, "/roots")).json()["roots"]
 
+    def corrections(self, model):
+        """A face's correction meshes, as "corrections/NAME"."""
+        return self.ask("GET", model_path(model, "/corrections")).json()["corrections"]
+
     def history(self, model, limit=200):
         return self.ask("GET", model_path(model, "/versions?limit=%d" % limit)).json()["versions"]
 
@@ -307,7 +311,8 @@ class Endpoint(object):
     # --- the right to edit ----------------------------------------------------------------------
 
     def checkout(self, model, item, ttl_s=600, force=False):
-        """`item`: an example's name, DRIVER:EXAMPLE, #N, "base": the surface itself, or "roots/NAME"."""
+        """`item`: an example's name, DRIVER:EXAMPLE, #N, "base": the surface itself, "roots/NAME" or
+        "corrections/NAME"."""
         work = Checkout(self, model, item)
         work.take(ttl_s, force)
         return work
@@ -343,12 +348,15 @@ class Checkout(object):
 
     is_base = property(lambda self: self.item == "base")
     is_root = property(lambda self: self.item.startswith("roots/"))
+    is_correction = property(lambda self: self.item.startswith("corrections/"))
 
     def path(self, tail=""):
         if self.is_base:
             return model_path(self.model, "/base" + tail)
         if self.is_root:
             return model_path(self.model, "/roots/" + urllib.parse.quote(self.item[6:], safe="") + tail)
+        if self.is_correction:
+            return model_path(self.model, "/corrections/" + urllib.parse.quote(self.item[12:], safe="") + tail)
         item = self.item
         if "/" in item or "\\" in item:  # what a path cannot carry goes by its number
             for x in self.server.examples(self.model):
@@ -362,7 +370,8 @@ class Checkout(object):
     def take_reply(self, r):
         g = r.json()
         self.grant, self.fence, self.expires = g["grant"], str(g["fence"]), g["expires"]
-        self.item, self.base_version = ("roots/" if g["kind"] == "root" else "") + g["item"], g["base_version"]
+        folder = {"root": "roots/", "correction": "corrections/"}.get(g["kind"], "")
+        self.item, self.base_version = folder + g["item"], g["base_version"]
         self.etag, self.has_draft = r.etag, "draft" in g
 
     def take(self, ttl_s=600, force=False):
