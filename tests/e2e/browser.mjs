@@ -48,8 +48,10 @@ export class Server {
 const flags = ['--no-sandbox', '--use-gl=angle', '--use-angle=swiftshader', '--enable-unsafe-swiftshader', '--disable-quic',
   '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync'];
 
-export async function openPage(browser, url, options = {}) {
+/** `draws: false`: nothing is rasterised, which software takes nearly all of its time for. */
+export async function openPage(browser, url, { draws = true, ...options } = {}) {
   const context = await browser.newContext({ viewport: { width: 960, height: 640 }, ignoreHTTPSErrors: true, ...options });
+  if (!draws) await context.addInitScript(() => { WebGL2RenderingContext.prototype.drawElements = () => {}; });
   const page = await context.newPage(), complaints = [];
   page.on('console', (m) => {
     // Chromium itself logs connections that fail: expected while a server is away.
