@@ -218,12 +218,44 @@ test('close says BYE and stays closed', () => {
 
 test('names of shapes become ids, unknown ones are left out', () => {
   const { client, world } = joined();
-  client.catalogue = { actor: 9, names: { shapes: ['blink', 'smile'] }, clipSeconds: [] };
+  client.catalogue = { actor: 9, names: { shapes: ['blink', 'smile'], expressions: ['happy'], parameters: ['tall'] }, clipSeconds: [],
+    parameters: [], faceNames: new Map([['joy', [[1, 0.5], [2, 1]]]]) };
   client.face({ smile: 0.5, nose: 1 });
   const r = new p.Reader(world.socket.of(T.FACE)[0].payload);
   r.take(16);
   assert.deepEqual([r.u32(), r.u16(), r.u16(), r.f32()], [1, 1, 0, 0.5]);
   assert.equal(client.face({ nose: 1 }), 0);
+  // Expressions' ids follow the shapes'; other names may stand for several.
+  client.face({ happy: 1, joy: 0.5 });
+  const more = new p.Reader(world.socket.of(T.FACE)[1].payload);
+  more.take(16);
+  assert.deepEqual([more.u32(), more.u16(), more.u16(), more.f32(), more.u16(), more.u16(), more.f32(), more.u16(), more.u16(), more.f32()],
+    [3, 2, 0, 1, 1, 0, 0.25, 2, 0, 0.5]);
+  assert.equal(client.customise({ wide: 1 }), 0);
+  assert.ok(client.customise({ tall: 1 }) > 0);
+});
+
+test('a recipe goes with every HELLO that does not resume', () => {
+  let worn = '{"sinew_recipe": 1}';
+  const { world } = joined({ recipe: () => worn });
+  const sent = (socket) => {
+    const r = new p.Reader(socket.of(T.HELLO)[0].payload);
+    r.take(8);
+    const json = r.u32(), more = r.u32();
+    r.take(json);
+    r.align4();
+    return new TextDecoder().decode(r.take(more));
+  };
+  assert.equal(sent(world.socket), worn);
+  world.socket.onclose({ code: 1006, reason: '' });
+  world.pass(2000);
+  world.socket.onopen();
+  assert.equal(sent(world.socket), ''); // it resumes
+  world.socket.onclose({ code: 1006, reason: '' });
+  worn = '{"sinew_recipe": 1, "parameters": {}}';
+  world.pass(60000); // too late to resume
+  world.socket.onopen();
+  assert.equal(sent(world.socket), worn);
 });
 
 test('textures are asked for once and joined from their stretches', () => {
