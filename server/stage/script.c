@@ -286,6 +286,8 @@ static enum err apply_roots(const struct script_line *line, const cJSON *json, s
                             struct fault *fault)
 {
     struct fault inner = {0};
+    if (!cJSON_IsObject(json))
+        return bad(fault, ERR_MALFORMED, line->number, "root", "must be {NAME: {...}}");
     for (const cJSON *r = json->child; r; r = r->next) {
         struct input_root root = {0};
         enum err e = read_root(line, r, &root, fault);

@@ -531,6 +531,44 @@ static void a_root_without_gain_is_the_first(void)
     stand_close(&plain);
 }
 
+// What drivers read follows the weight too: nothing is corrected for a motion that is not shown,
+// and nothing jumps where a weight begins or ends.
+static void correctives_follow_a_roots_weight(void)
+{
+    struct stand plain;
+    struct rooted r = {0};
+    EXPECT(bake_demo(&plain, true) && bake_demo(&r.stand, false));
+    EXPECT(arena_create(&r.arena, roots_pose_bytes(r.stand.model) + 64));
+    r.roots = roots_pose_take(r.stand.model, &r.arena);
+    size_t floats = 3 * model_vertex_count(plain.model);
+    float *before = malloc(floats * sizeof *before);
+    double worst = 0, jump = 0, size;
+    random_pose(plain.model, plain.pose);
+    pose_copy(plain.model, plain.pose, r.roots.poses[0]);
+    random_pose(plain.model, r.roots.poses[1]);
+    stand_evaluate(&plain, MODEL_LBS, simd_best());
+    r.roots.gains[1] = 0;
+    evaluate(&r, MODEL_LBS);
+    size = diagonal(plain.positions, floats / 3);
+    for (size_t i = 0; i < floats; i++)
+        worst = fmax(worst, fabs((double)(plain.positions[i] - r.stand.positions[i])));
+    for (int end = 0; end < 2; end++) {
+        r.roots.gains[1] = end;
+        evaluate(&r, MODEL_LBS);
+        memcpy(before, r.stand.positions, floats * sizeof *before);
+        r.roots.gains[1] = end ? 1 - 1e-7 : 1e-7;
+        evaluate(&r, MODEL_LBS);
+        for (size_t i = 0; i < floats; i++)
+            jump = fmax(jump, fabs((double)(before[i] - r.stand.positions[i])));
+    }
+    printf("     without weight %.2g of the diagonal from the first root; %.2g at either end\n",
+           worst / size, jump / size);
+    EXPECT(worst <= 1e-5 * size && jump <= 1e-5 * size);
+    free(before);
+    close_rooted(&r);
+    stand_close(&plain);
+}
+
 // Dual quaternions: what a root's weight leaves is where the first root's motion alone would carry
 // the vertex, not a blend of the two motions.
 static void a_root_between_is_skinned_apart(void)
@@ -915,6 +953,7 @@ int main(void)
     RUN(all_roots_in_one_pose_are_plain_skinning);
     RUN(correctives_lie_on_the_mix);
     RUN(a_root_without_gain_is_the_first);
+    RUN(correctives_follow_a_roots_weight);
     RUN(a_root_between_is_skinned_apart);
     RUN(a_root_carries_by_the_joints_it_has);
     RUN(a_files_own_trees_keep_their_joints);

@@ -98,6 +98,7 @@ static void wrong_names_and_values_stop_the_replay_at_their_line(void)
         "{\"t_s\":0,\"control\":{\"move\":[0,2]}}",
         "{\"t_s\":0,\"control\":{\"press\":\"wave\"}}",
         "{\"t_s\":0,\"control\":{\"fly\":1}}",
+        "{\"t_s\":0,\"control\":{\"root\":[1]}}",
     };
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
         static struct body b;

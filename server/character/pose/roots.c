@@ -131,21 +131,48 @@ static void place_all(const struct model *m, struct roots_pose *roots)
         }
 }
 
+// Whose motion a root's things show: the first's where nothing of its own is left.
+static uint8_t shown_root(const struct roots_pose *roots, uint8_t root)
+{
+    return roots->gains[root] > 0 ? root : 0;
+}
+
+static bool is_between(const struct roots_pose *roots, uint8_t root)
+{
+    return root != 0 && roots->gains[root] > 0 && roots->gains[root] < 1;
+}
+
+// World from node as the root shows it: what its weight leaves is the first root's, as in the
+// palette.
+static struct xform shown_node(const struct model *m, const struct roots_pose *roots, uint8_t root,
+                               uint32_t node)
+{
+    struct xform own = world_of(m, &roots->poses[root], node);
+    own = xform_mul(&roots->places[root], &own);
+    if (!is_between(roots, root)) return own;
+    struct xform first = world_of(m, &roots->poses[0], node);
+    first = xform_mul(&roots->places[0], &first);
+    for (int c = 0; c < 4; c++)
+        for (int r = 0; r < 3; r++)
+            own.col[c][r] =
+                roots->gains[root] * own.col[c][r] + (1 - roots->gains[root]) * first.col[c][r];
+    return own;
+}
+
 void roots_settle(const struct model *m, struct roots_pose *roots, struct pose merged)
 {
     place_all(m, roots);
     for (size_t i = 0; i < m->nodes_count; i++) {
         int32_t parent = m->nodes[i].parent;
-        uint8_t own = m->node_roots[i], above = parent == MODEL_NONE ? 0 : m->node_roots[parent];
+        uint8_t own = shown_root(roots, m->node_roots[i]);
+        uint8_t above = parent == MODEL_NONE ? 0 : shown_root(roots, m->node_roots[parent]);
         merged.locals[i] = roots->poses[own].locals[i];
-        if (own == above || (parent == MODEL_NONE && is_in_place(&m->roots[own]))) continue;
-        struct xform node = world_of(m, &roots->poses[own], (uint32_t)i), inverse;
-        node = xform_mul(&roots->places[own], &node);
-        struct xform up = xform_identity();
-        if (parent != MODEL_NONE) {
-            up = world_of(m, &roots->poses[above], (uint32_t)parent);
-            up = xform_mul(&roots->places[above], &up);
-        }
+        if (!is_between(roots, own) && !is_between(roots, above) &&
+            (own == above || (parent == MODEL_NONE && is_in_place(&m->roots[own]))))
+            continue;
+        struct xform node = shown_node(m, roots, own, (uint32_t)i), inverse;
+        struct xform up =
+            parent == MODEL_NONE ? xform_identity() : shown_node(m, roots, above, (uint32_t)parent);
         if (!xform_invert(&up, &inverse)) continue;
         node = xform_mul(&inverse, &node);
         (void)xform_to_trs(&node, &merged.locals[i]);

@@ -29,8 +29,9 @@ size_t roots_pose_bytes(const struct model *m);
 struct roots_pose roots_pose_take(const struct model *m, struct arena *a); // rest, in place, gain 1
 
 // Turn limits and riding, root by root; then `merged`: every node as the root that it belongs to
-// has it, local to its parent as that one's root has it. Drivers and extras read it, and its
-// weights are the character's.
+// has it, local to its parent as that one's root has it; where a root's gain is below 1, mixed with
+// the first root's as the palette is. Drivers and extras read it, and its weights are the
+// character's.
 void roots_settle(const struct model *m, struct roots_pose *roots, struct pose merged);
 // [root][node] model from node.
 void roots_model_from_nodes(const struct model *m, const struct roots_pose *roots,
