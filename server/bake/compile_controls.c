@@ -6,6 +6,7 @@
 #include "server/bake/control_words.h"
 #include "server/bake/controls.h"
 #include "server/bake/gait.h"
+#include "server/bake/legs.h"
 #include "server/bake/rig.h"
 
 // What clips are for: what the rig file's `controls` say, the rest guessed from names, and a
@@ -57,24 +58,51 @@ static void add_jump(struct controls *t)
         (void)controls_add_action(t, "jump", jump->clip, jump->source, 0.1F);
 }
 
-static void measure(struct controls *t, struct gait *g, double unit_m)
+// The given speed is how fast it goes; how far its feet carry it is the clip's.
+static void set_speed(struct controls *t, uint32_t kind, double unit_m)
 {
-    bool any = false;
-    for (uint32_t k = MODEL_MOVE_WALK; k <= MODEL_MOVE_STRAFE_RIGHT; k++) {
-        struct model_move *move = &t->moves[k];
+    struct model_move *move = &t->moves[kind];
+    double period = (double)t->b->model.clips[move->clip].duration_s;
+    if (!(t->speeds[kind] > 0) || !(period > 0)) return;
+    move->speed = (float)((double)t->speeds[kind] / unit_m);
+    if (!(move->stride > 0)) move->stride = move->speed * (float)period;
+}
+
+static bool goes(const struct controls *t, uint32_t kind)
+{
+    return t->taken[kind] && kind >= MODEL_MOVE_WALK && kind <= MODEL_MOVE_STRAFE_RIGHT &&
+           t->moves[kind].speed > 0;
+}
+
+// What it stands on, by its slowest gait, and when in each move.
+static enum err find_legs(struct controls *t, struct gait *g, double unit_m)
+{
+    struct model_contact(*contacts)[MODEL_LEGS_MAX] = t->contacts;
+    uint32_t first = MODEL_MOVE_WALK;
+    while (first < MODEL_MOVE_COUNT && !goes(t, first))
+        first++;
+    enum err e = first < MODEL_MOVE_COUNT ? legs_find(g, &t->moves[first]) : ERR_OK;
+    for (uint32_t k = 0; k < MODEL_MOVE_COUNT && e == ERR_OK; k++) {
         if (!t->taken[k]) continue;
-        gait_measure(g, move, !any);
-        any = true;
-        if (t->speeds[k] > 0 && t->b->model.clips[move->clip].duration_s > 0)
-            move->speed = (float)((double)t->speeds[k] / unit_m);
+        gait_contacts(g, &t->moves[k], contacts[k]);
+        if (k != first && goes(t, k) && g->leg_count)
+            gait_match(g, &t->moves[k], contacts[k], contacts[first]);
+        set_speed(t, k, unit_m);
     }
+    return e;
+}
+
+static void measure(struct controls *t, struct gait *g)
+{
+    for (uint32_t k = MODEL_MOVE_WALK; k <= MODEL_MOVE_STRAFE_RIGHT; k++)
+        if (t->taken[k]) gait_measure(g, &t->moves[k]);
 }
 
 // No name says anything: the first clip stands, unless it goes over the ground.
 static void guess_by_motion(struct controls *t, struct gait *g)
 {
     struct model_move move = {.source = MODEL_CONTROL_BY_MOTION, .root = MODEL_NONE};
-    gait_measure(g, &move, true);
+    gait_measure(g, &move);
     if ((double)move.speed < 0.15 * g->height)
         move = (struct model_move){.source = MODEL_CONTROL_BY_MOTION, .root = MODEL_NONE};
     else
@@ -92,6 +120,23 @@ static enum err take_tables(struct controls *t)
     t->masks = BUILDER_ARRAY(t->b, uint32_t, t->mask_capacity + 1);
     t->bindings = BUILDER_ARRAY(t->b, struct model_binding, MODEL_BINDINGS_MAX);
     if (!t->actions || !t->ways || !t->masks || !t->bindings) return builder_no_memory(t->b);
+    return ERR_OK;
+}
+
+static enum err give_legs(struct controls *t, const struct gait *g)
+{
+    struct model *m = &t->b->model;
+    struct model_leg *legs = BUILDER_ARRAY(t->b, struct model_leg, MODEL_LEGS_MAX);
+    struct model_contact *contacts =
+        BUILDER_ARRAY(t->b, struct model_contact, MODEL_MOVE_COUNT * MODEL_LEGS_MAX);
+    if (!legs || !contacts) return builder_no_memory(t->b);
+    memcpy(legs, g->legs, sizeof g->legs);
+    m->legs = legs;
+    m->legs_count = g->leg_count;
+    m->contacts = contacts;
+    for (uint32_t k = 0; k < MODEL_MOVE_COUNT; k++)
+        for (uint32_t i = 0; t->taken[k] && i < g->leg_count; i++)
+            contacts[m->contacts_count++] = t->contacts[k][i];
     return ERR_OK;
 }
 
@@ -127,8 +172,11 @@ enum err compile_controls(struct builder *b, double unit_m)
     bool any = false;
     for (uint32_t k = 0; k < MODEL_MOVE_COUNT; k++)
         any = any || t.taken[k];
-    measure(&t, &g, unit_m);
+    measure(&t, &g);
     if (!any && m->clips_count > 0) guess_by_motion(&t, &g);
+    e = find_legs(&t, &g, unit_m);
+    if (e == ERR_OK) e = give_legs(&t, &g);
+    if (e != ERR_OK) return e;
     if (t.action_count == 0) guess_actions(&t);
     add_jump(&t);
     e = controls_bind(&t, json);

@@ -8,6 +8,7 @@ struct controls {
     struct builder *b;
     struct model_move moves[MODEL_MOVE_COUNT]; // [kind]
     bool taken[MODEL_MOVE_COUNT];
+    struct model_contact contacts[MODEL_MOVE_COUNT][MODEL_LEGS_MAX];
     float speeds[MODEL_MOVE_COUNT]; // metres a second as given; 0: to be measured
     struct model_action *actions;   // MODEL_ACTIONS_MAX of each
     struct model_action_way *ways;

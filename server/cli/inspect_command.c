@@ -191,6 +191,27 @@ static void describe_way(const struct model *m, const struct model_action_way *w
                                        m, m->nodes[m->action_masks[w->mask_first + k]].name)));
 }
 
+// Its joints, and the node its first sole is part of; when it stands in each move.
+static cJSON *describe_leg(const struct model *m, uint32_t leg)
+{
+    const struct model_leg *l = &m->legs[leg];
+    const int32_t nodes[] = {l->hip, l->knee, l->ankle, l->foot};
+    static const char *const names[] = {"hip", "knee", "ankle", "foot"};
+    cJSON *item = cJSON_CreateObject();
+    for (int k = 0; k < 4; k++)
+        if (nodes[k] != MODEL_NONE)
+            cJSON_AddStringToObject(item, names[k], model_text(m, m->nodes[nodes[k]].name));
+    cJSON_AddStringToObject(item, "sole", model_text(m, m->nodes[l->sole_nodes[0]].name));
+    cJSON *stands = cJSON_AddObjectToObject(item, "stands");
+    for (size_t i = 0; i < m->moves_count; i++) {
+        const struct model_contact *c = &m->contacts[i * m->legs_count + leg];
+        const float share[2] = {c->start, c->length};
+        cJSON *list = cJSON_CreateFloatArray(share, 2);
+        cJSON_AddItemToObject(stands, model_text(m, m->clips[m->moves[i].clip].name), list);
+    }
+    return item;
+}
+
 static cJSON *describe_controls(const struct model *m)
 {
     static const char *const moves[] = {"idle",        "walk",         "run",       "back",
@@ -206,11 +227,15 @@ static cJSON *describe_controls(const struct model *m)
         cJSON_AddNumberToObject(item, "index", v->clip);
         if (v->speed > 0) {
             cJSON_AddNumberToObject(item, "speed_m_s", (double)v->speed * (double)m->info->unit_m);
+            cJSON_AddNumberToObject(item, "stride_m", (double)v->stride * (double)m->info->unit_m);
             cJSON_AddNumberToObject(item, "phase", (double)v->phase);
             cJSON_AddBoolToObject(item, "root_motion", v->root != MODEL_NONE);
         }
         cJSON_AddStringToObject(item, "from", sources[v->source]);
     }
+    cJSON *legs = cJSON_AddArrayToObject(root, "legs");
+    for (size_t i = 0; i < m->legs_count; i++)
+        cJSON_AddItemToArray(legs, describe_leg(m, (uint32_t)i));
     for (size_t i = 0; i < m->actions_count; i++) {
         const struct model_action *a = &m->actions[i];
         cJSON *item = cJSON_AddObjectToObject(actions, model_text(m, a->name));

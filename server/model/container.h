@@ -15,7 +15,7 @@
 //
 // Checksums are XXH3-64. Equal tables give equal bytes. A file is read in place: `struct model`
 // points into it, so the bytes must be 64-byte aligned and outlive the model.
-enum { CONTAINER_VERSION = 2, CONTAINER_ALIGNMENT = 64 };
+enum { CONTAINER_VERSION = 3, CONTAINER_ALIGNMENT = 64 };
 
 // Total size of the file for `m`.
 size_t container_size(const struct model *m);

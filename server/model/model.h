@@ -368,12 +368,30 @@ enum model_move_kind {
 enum model_control_source { MODEL_CONTROL_GIVEN, MODEL_CONTROL_BY_NAME, MODEL_CONTROL_BY_MOTION };
 struct model_move {
     uint32_t kind, clip;
-    uint32_t source;    // enum model_control_source
-    uint32_t quarter;   // it goes towards 0: +Z, 1: +X, 2: -Z, 3: -X
-    float speed;        // over the ground at the clip's own rate, file units a second; 0: it stands
-    float phase;        // of the cycle at the clip's start: the same phase, the same feet; 0 .. 1
-    int32_t root;       // node that carries the clip away, or MODEL_NONE
+    uint32_t source;  // enum model_control_source
+    uint32_t quarter; // it goes towards 0: +Z, 1: +X, 2: -Z, 3: -X
+    float speed;      // it goes at, file units a second; 0: it stands
+    float stride; // how far the clip's own feet carry it in one cycle, file units; > 0 with a speed
+    float phase;  // of the cycle at the clip's start: the same phase, the same feet; 0 .. 1
+    int32_t root; // node that carries the clip away, or MODEL_NONE
     float root_step[3]; // how far in one cycle, in its parent's frame: taken out when it is played
+};
+// What a character stands on, found from its skeleton and from how its gait touches the ground,
+// never from names. hip, knee and ankle bend: each lies below the one before, or all are MODEL_NONE
+// where the leg has too few joints for that.
+enum { MODEL_LEGS_MAX = 8, MODEL_SOLES_MAX = 4 };
+struct model_leg {
+    int32_t hip, knee, ankle;
+    int32_t foot;  // that stands apart from the ankle's chain and is taken along, or MODEL_NONE
+    float bend[3]; // where the knee bends to, unit, in the hip's frame
+    uint32_t sole_count; // 1 ..
+    uint32_t sole_nodes[MODEL_SOLES_MAX];
+    float soles[MODEL_SOLES_MAX][3]; // where it touches the ground, in those nodes' frames
+};
+// When a leg stands in a move's clip; shares of the clip, over its end when it loops.
+struct model_contact {
+    float start, length; // length 0: it never stands, 1: always
+    float height;        // of its lowest sole meanwhile, model space
 };
 struct model_action {
     uint32_t name, clip;
@@ -621,6 +639,8 @@ struct model_info {
     X(root_weights, float)    /* authoring and display: [root][vertex] share; or empty */          \
     X(mirror_nodes, uint32_t) /* [node] the one across, or itself; with several roots */           \
     X(moves, struct model_move)                                                                    \
+    X(legs, struct model_leg)                                                                      \
+    X(contacts, struct model_contact) /* [move][leg] */                                            \
     X(actions, struct model_action)                                                                \
     X(action_ways, struct model_action_way) /* [action] */                                         \
     X(action_masks, uint32_t)               /* nodes */                                            \

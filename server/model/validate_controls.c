@@ -12,10 +12,61 @@ static enum err check_move(const struct model *m, size_t i, struct fault *f)
     if (v->root != MODEL_NONE && (v->root < 0 || (size_t)v->root >= m->nodes_count))
         return validate_bad(f, "moves", i, "no such node");
     if (!validate_finite(v->root_step, sizeof v->root_step) || !(v->speed >= 0) ||
-        !(v->speed < 1e9F) || !(v->phase >= 0 && v->phase < 1))
+        !(v->speed < 1e9F) || !(v->phase >= 0 && v->phase < 1) ||
+        !(v->stride >= 0 && v->stride < 1e9F))
         return validate_bad(f, "moves", i, "a number is out of range");
-    if (v->speed > 0 && !(m->clips[v->clip].duration_s > 0))
+    if (v->speed > 0 && (!(m->clips[v->clip].duration_s > 0) || !(v->stride > 0)))
         return validate_bad(f, "moves", i, "it moves, but its clip has no length");
+    return ERR_OK;
+}
+
+static bool is_below(const struct model *m, int32_t node, int32_t above)
+{
+    while (node != MODEL_NONE && node > above)
+        node = m->nodes[node].parent;
+    return node == above;
+}
+
+static bool is_node(const struct model *m, int32_t node)
+{
+    return node >= 0 && (size_t)node < m->nodes_count;
+}
+
+static enum err check_leg(const struct model *m, size_t i, struct fault *f)
+{
+    const struct model_leg *l = &m->legs[i];
+    bool bends = l->hip != MODEL_NONE;
+    if (!bends && (l->knee != MODEL_NONE || l->ankle != MODEL_NONE || l->foot != MODEL_NONE))
+        return validate_bad(f, "legs", i, "it has no hip");
+    if (bends && (!is_node(m, l->hip) || !is_node(m, l->knee) || !is_node(m, l->ankle) ||
+                  l->hip == l->knee || l->knee == l->ankle || !is_below(m, l->knee, l->hip) ||
+                  !is_below(m, l->ankle, l->knee)))
+        return validate_bad(f, "legs", i, "its joints do not follow each other");
+    if (l->foot != MODEL_NONE && (!is_node(m, l->foot) || is_below(m, l->foot, l->hip)))
+        return validate_bad(f, "legs", i, "its foot does not stand apart");
+    if (!validate_finite(l->bend, sizeof l->bend) || !validate_finite(l->soles, sizeof l->soles) ||
+        l->sole_count < 1 || l->sole_count > MODEL_SOLES_MAX)
+        return validate_bad(f, "legs", i, "its soles");
+    for (uint32_t k = 0; k < l->sole_count; k++)
+        if (l->sole_nodes[k] >= m->nodes_count) return validate_bad(f, "legs", i, "no such node");
+    return ERR_OK;
+}
+
+static enum err check_legs(const struct model *m, struct fault *f)
+{
+    if (m->legs_count > MODEL_LEGS_MAX) return validate_bad(f, "legs", 0, "too many legs");
+    if (m->contacts_count != m->legs_count * m->moves_count)
+        return validate_bad(f, "contacts", 0, "there must be one for each move and leg");
+    for (size_t i = 0; i < m->legs_count; i++) {
+        enum err e = check_leg(m, i, f);
+        if (e != ERR_OK) return e;
+    }
+    for (size_t i = 0; i < m->contacts_count; i++) {
+        const struct model_contact *c = &m->contacts[i];
+        if (!(c->start >= 0 && c->start < 1) || !(c->length >= 0 && c->length <= 1) ||
+            !validate_finite(&c->height, sizeof c->height))
+            return validate_bad(f, "contacts", i, "a number is out of range");
+    }
     return ERR_OK;
 }
 
@@ -65,6 +116,7 @@ enum err validate_controls(const struct model *m, struct fault *f)
         return validate_bad(f, "actions", 0, "too many actions");
     for (size_t i = 0; i < m->moves_count && e == ERR_OK; i++)
         e = check_move(m, i, f);
+    if (e == ERR_OK) e = check_legs(m, f);
     for (size_t i = 0; i < m->actions_count && e == ERR_OK; i++) {
         const struct model_action *a = &m->actions[i];
         if (a->name >= m->text_count || a->clip >= m->clips_count ||

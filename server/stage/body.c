@@ -163,11 +163,14 @@ static void advance_motion(struct body *b, double age_s)
 {
     struct body_state *s = &b->state;
     struct locomotion *l = &b->motion.way;
+    double scale = fmax((double)s->scale, 1e-9);
     if (!is_at(l->position[0], s->position[0]) || !is_at(l->position[1], s->position[2]) ||
-        !is_at(l->yaw, s->yaw_rad) || !b->motion.started)
-        locomotion_place(l, b->options.model, s->position, s->yaw_rad);
-    motion_advance(&b->motion, b->options.model, &b->control, age_s, (double)s->scale);
+        !is_at(motion_height(&b->motion, scale), s->position[1]) || !is_at(l->yaw, s->yaw_rad) ||
+        !b->motion.started)
+        motion_place(&b->motion, b->options.model, s->position, s->yaw_rad, scale);
+    motion_advance(&b->motion, b->options.model, &b->control, age_s, scale);
     s->position[0] = (float)l->position[0];
+    s->position[1] = (float)motion_height(&b->motion, scale);
     s->position[2] = (float)l->position[1];
     s->yaw_rad = (float)l->yaw;
     pose_copy(b->options.model, b->motion.shown, b->pose);
