@@ -53,6 +53,7 @@ enum err body_create(const struct body_options *options, struct body *out)
     if (!arena_create(&b.arena, bytes)) return ERR_MEMORY;
     b.pose = pose_take(m, &b.arena);
     b.motion = motion_take(m, &b.arena);
+    b.motion.ground = options->ground;
     if (cursor_bytes) b.cursor = clip_cursor_take(m, (uint32_t)options->default_clip, &b.arena);
     b.face = face_state_take(m, &b.arena);
     b.driver_weights = ARENA_ARRAY(&b.arena, double, weight_count);
@@ -159,7 +160,7 @@ static bool is_at(double here, float told)
 }
 
 // PLACE sets where it stands; else it goes on from where it went.
-static void advance_motion(struct body *b, double age_s)
+static void advance_motion(struct body *b, double age_s, bool news)
 {
     struct body_state *s = &b->state;
     struct locomotion *l = &b->motion.way;
@@ -168,7 +169,7 @@ static void advance_motion(struct body *b, double age_s)
         !is_at(motion_height(&b->motion, scale), s->position[1]) || !is_at(l->yaw, s->yaw_rad) ||
         !b->motion.started)
         motion_place(&b->motion, b->options.model, s->position, s->yaw_rad, scale);
-    motion_advance(&b->motion, b->options.model, &b->control, age_s, scale);
+    motion_advance(&b->motion, b->options.model, &b->control, news, age_s, scale);
     s->position[0] = (float)l->position[0];
     s->position[1] = (float)motion_height(&b->motion, scale);
     s->position[2] = (float)l->position[1];
@@ -222,7 +223,7 @@ static void pose_at(struct body *b, double at_s, double tick_s, bool keep)
     if (drives && !b->motion.started) pose_copy(m, b->pose, b->motion.shown);
     if (drives) {
         double dt_s = at_s - b->motion.age_s;
-        advance_motion(b, at_s);
+        advance_motion(b, at_s, at_s >= tick_s);
         b->state.posed = false; // the newest drives; a POSE takes over again
         body_carry(b, dt_s);
     } else {

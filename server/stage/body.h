@@ -46,6 +46,7 @@ struct body_options {
     int32_t default_clip;              // body_default_clip, or MODEL_NONE
     enum model_skinning skinning;
     enum simd_level level;
+    const struct ground *ground;              // outlives the body; NULL: flat
     bool without_extras, without_correctives; // offline; extras stay at rest
     bool without_springs;                     // offline
     struct plugin_host *plugins;              // outlives the body; NULL: none are run

@@ -30,7 +30,7 @@ static void hold(struct body *b, double right, double ahead)
 
 struct trail { // of one sole
     double *at[3];
-    double low;
+    double low; // of its heights
 };
 
 static void record(const struct body *b, int tick, struct trail *trails)
@@ -159,13 +159,14 @@ static double angle_between(struct quat a, struct quat b)
 }
 
 // Springs swing as they are pushed: what control makes of a pose is looked at without them.
-static void play(struct body *out)
+static void play_on(const struct ground *ground, struct body *out)
 {
     struct body_options options = {.model = model,
                                    .map = &map,
                                    .default_clip = body_default_clip(model),
                                    .skinning = MODEL_LBS,
                                    .level = simd_best(),
+                                   .ground = ground,
                                    .without_springs = true};
     EXPECT(body_create(&options, out) == ERR_OK);
 }
@@ -225,7 +226,7 @@ static void nothing_snaps_whatever_the_hands_do(void)
     uint32_t worst[4] = {0};
     int when[4] = {0};
     struct trs *last = calloc(model->nodes_count, sizeof *last);
-    play(&b);
+    play_on(NULL, &b);
     for (int tick = 0; tick < 4 * 8 * RATE; tick++) {
         int part = tick / (8 * RATE);
         play_hands(&b, tick);
@@ -259,6 +260,148 @@ static void nothing_snaps_whatever_the_hands_do(void)
     body_destroy(&b);
     free(last);
     free(own);
+}
+
+// ---- up and down, and looking -------------------------------------------------------------
+
+static void press_named(struct body *b, const char *name)
+{
+    struct input_control c = {.event_count = 1};
+    c.events[0].number = b->control.event_seen + 1;
+    c.events[0].kind = INPUT_PRESS;
+    memcpy(c.events[0].name, name, strlen(name) + 1);
+    input_control(b, &c);
+}
+
+// Standing and running: take-off, flight and landing where there are clips for them.
+static void a_jump_leaves_the_ground_and_comes_down(void)
+{
+    if (!locomotion_move(model, MODEL_MOVE_FALL)) return;
+    for (int runs = 0; runs < 2; runs++) {
+        static struct body b;
+        double most = 0, last = 0, fastest = 0;
+        int flew = 0;
+        play_on(NULL, &b);
+        for (int tick = 0; tick < 4 * RATE; tick++) {
+            hold(&b, 0, runs);
+            if (tick == RATE) press_named(&b, "jump");
+            (void)body_pose(&b, (double)tick / RATE);
+            double y = (double)b.state.position[1];
+            fastest = fmax(fastest, fabs(y - last) * RATE);
+            most = fmax(most, y);
+            flew += y > 0;
+            last = y;
+        }
+        (void)printf("  jump %s: %.1f %% of the height, %d ticks in the air\n",
+                     runs ? "running" : "standing", 100 * most / height, flew);
+        EXPECT(most > 0.1 * height && most < height);
+        EXPECT(last == 0 && flew > 10);
+        EXPECT(fastest < 5 * height);
+        body_destroy(&b);
+    }
+}
+
+// Soles stand on what is there: steps of a tenth of the height, up and down again.
+static void feet_stand_on_steps(void)
+{
+    enum { TICKS = 20 * RATE };
+    const double rise = 0.08 * height, far = (double)INFINITY;
+    const struct ground_box boxes[] = {{{-far, height}, {far, 4 * height}, rise},
+                                       {{-far, 2 * height}, {far, 3 * height}, 2 * rise}};
+    const struct ground ground = {boxes, 2};
+    static struct body b;
+    struct trail trails[MODEL_LEGS_MAX * MODEL_SOLES_MAX];
+    double deepest = 0, highest = 0, walk, run;
+    take_trails(trails, TICKS);
+    play_on(&ground, &b);
+    walk = b.motion.way.speeds[MODEL_MOVE_WALK];
+    run = fmax(b.motion.way.speeds[MODEL_MOVE_RUN], walk);
+    int tick = 0;
+    for (; tick < TICKS && (double)b.state.position[2] < 5 * height; tick++) {
+        hold(&b, 0, walk / run);
+        (void)body_pose(&b, (double)tick / RATE);
+        record(&b, tick, trails);
+        highest = fmax(highest, (double)b.state.position[1]);
+        for (size_t k = 0; k < model->legs_count * MODEL_SOLES_MAX; k++) {
+            if (k % MODEL_SOLES_MAX >= model->legs[k / MODEL_SOLES_MAX].sole_count) continue;
+            if (model->legs[k / MODEL_SOLES_MAX].hip == MODEL_NONE) continue;
+            double ground_there =
+                ground_height(&ground, trails[k].at[0][tick], trails[k].at[2][tick]);
+            deepest = fmax(deepest, ground_there - trails[k].at[1][tick]);
+        }
+    }
+    (void)printf("  steps: up to %.1f %% of the height, soles at most %.2f %% inside\n",
+                 100 * highest / height, 100 * deepest / height);
+    EXPECT(tick < TICKS);
+    EXPECT(fabs(highest - 2 * rise) < 0.01 * height);
+    EXPECT(fabs((double)b.state.position[1]) < 0.01 * height);
+    give_trails(trails);
+    body_destroy(&b);
+}
+
+// The head goes with the look stick, no further than it may, and back.
+static void the_head_follows_the_look_stick(void)
+{
+    static struct body b;
+    double turned = 0;
+    play_on(NULL, &b);
+    if (b.motion.aim.joint_count > 0) {
+        size_t head = (size_t)b.motion.aim.joints[b.motion.aim.joint_count - 1].node;
+        double front[2] = {0, 0};
+        for (int tick = 0; tick < 4 * RATE; tick++) {
+            struct input_control c = {.fields = INPUT_LOOK | INPUT_MOVE};
+            c.look[0] = tick >= RATE && tick < 2 * RATE ? 1 : 0;
+            c.move[1] = tick == 0 ? 0.1F : 0;
+            input_control(&b, &c);
+            (void)body_pose(&b, (double)tick / RATE);
+            skeleton_model_from_nodes(model, b.pose.locals, nodes);
+            double x = nodes[head].col[2][0], z = nodes[head].col[2][2];
+            double size = sqrt(x * x + z * z);
+            if (tick == RATE - 1) {
+                front[0] = x / size;
+                front[1] = z / size;
+            }
+            double across = (front[1] * x - front[0] * z) / size;
+            if (tick >= RATE) turned = fmin(turned, asin(fmin(fmax(across, -1), 1)));
+        }
+        EXPECT(fabs(b.motion.aim.yaw) < 1e-3); // and back
+        (void)printf("  the head turns %.0f deg to the right\n", -turned * 57.29578);
+        EXPECT(turned < -0.4 && turned > -1.5);
+    }
+    body_destroy(&b);
+}
+
+static void tick_rates_agree_in_every_joint(void)
+{
+    static const int rates[] = {60, 30, 120};
+    double *ends = calloc(3 * model->nodes_count, sizeof *ends), most = 0;
+    for (int i = 0; i < 3; i++) {
+        static struct body b;
+        play_on(NULL, &b);
+        for (int tick = 0; tick <= 10 * rates[i]; tick++) {
+            double t = (double)tick / rates[i];
+            hold(&b, t < 4 ? 0 : -0.7, t < 2 ? 1 : t < 7 ? 0.5 : 0.2);
+            (void)body_pose(&b, t);
+        }
+        double s = sin((double)b.state.yaw_rad), c = cos((double)b.state.yaw_rad);
+        skeleton_model_from_nodes(model, b.pose.locals, nodes);
+        for (size_t n = 0; n < model->nodes_count; n++) {
+            double x = nodes[n].col[3][0], y = nodes[n].col[3][1], z = nodes[n].col[3][2];
+            double at[3] = {x * c + z * s + (double)b.state.position[0], y,
+                            z * c - x * s + (double)b.state.position[2]};
+            double away = 0;
+            for (int r = 0; r < 3; r++) {
+                if (i == 0) ends[3 * n + (size_t)r] = at[r];
+                away += (at[r] - ends[3 * n + (size_t)r]) * (at[r] - ends[3 * n + (size_t)r]);
+            }
+            if (model->nodes[n].flags & MODEL_NODE_JOINT) most = fmax(most, sqrt(away));
+        }
+        body_destroy(&b);
+    }
+    (void)printf("  30 and 120 Hz against 60 Hz after 10 s, any joint: %.3f %% of the height\n",
+                 100 * most / height);
+    EXPECT(most <= 0.01 * height);
+    free(ends);
 }
 
 // ---- characters ---------------------------------------------------------------------------
@@ -305,6 +448,10 @@ int main(void)
         EXPECT(model->legs_count == characters[i].legs);
         feet_stay_where_they_stand_at_any_speed();
         nothing_snaps_whatever_the_hands_do();
+        a_jump_leaves_the_ground_and_comes_down();
+        feet_stand_on_steps();
+        the_head_follows_the_look_stick();
+        tick_rates_agree_in_every_joint();
         free(nodes);
         arena_destroy(&arena);
         model_file_unref(file);

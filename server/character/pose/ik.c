@@ -75,3 +75,30 @@ void ik_bend(const double root[3], const double target[3], double upper, double 
     }
     out->missing = fabs(far - reach);
 }
+
+// A turn in model space as one before the node's own rotation, in its parent's frame.
+static bool turn_in(const struct xform *parent, const double q[4], double out[4])
+{
+    struct xform inverse, turn = *parent;
+    memset(turn.col[3], 0, sizeof turn.col[3]);
+    if (!xform_invert(&turn, &inverse)) return false;
+    double axis[3], size = sqrt(vector_dot(q, q)), side = xform_det3(&turn) < 0 ? -1 : 1;
+    xform_point(&inverse, q, axis);
+    double length = sqrt(vector_dot(axis, axis));
+    for (int r = 0; r < 3; r++)
+        out[r] = length > 0 ? side * axis[r] * size / length : 0;
+    out[3] = q[3];
+    return true;
+}
+
+void ik_turn_node(const struct model *m, const struct xform *nodes, int32_t node, const double q[4],
+                  struct trs *locals)
+{
+    static const struct xform none = {.col = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}, {0, 0, 0}}};
+    int32_t parent = m->nodes[node].parent;
+    double turn[4], local[4];
+    if (!turn_in(parent == MODEL_NONE ? &none : &nodes[parent], q, turn)) return;
+    rotation_load(locals[node].rotation, local);
+    rotation_mul(turn, local, local);
+    locals[node].rotation = rotation_round(local);
+}

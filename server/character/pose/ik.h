@@ -1,4 +1,8 @@
 #pragma once
+#include <stdint.h>
+
+#include "common/xform.h"
+#include "server/model/model.h"
 
 // Two bones of fixed lengths from a root joint to a target, in the plane that a pole picks.
 
@@ -27,3 +31,9 @@ double ik_across(const double line[3], const double v[3], double out[3]);
 // Carries a pole along when its line turns the shortest way.
 void ik_carry(const double line_before[3], const double line[3], const double pole_before[3],
               double pole[3]);
+
+// Turns a node by `q`, unit, a turn in model space, after its own rotation. `nodes` are the pose's
+// model from node, of which the node's parent counts; it must be as it was before its own parents
+// were turned, and `q` as against them. A parent that is scaled to nothing lets nothing turn.
+void ik_turn_node(const struct model *m, const struct xform *nodes, int32_t node, const double q[4],
+                  struct trs *locals);

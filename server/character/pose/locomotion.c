@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/stable_math.h"
+#include "server/character/pose/ease.h"
 
 #define STEP_S     (1.0 / 240)
 #define SPEED_RATE 6.0 // of the spring that speeds up, 1/s
@@ -105,15 +106,6 @@ static bool wish(struct locomotion *l, struct control *c, double scale, double w
     return true;
 }
 
-// Critically damped, closed form: x and its rate towards 0 after h.
-static void spring(double *x, double *rate, double omega, double h)
-{
-    double decay = stable_exp(-omega * h), b = *rate + omega * *x;
-    double next = (*x + b * h) * decay;
-    *rate = (*rate - omega * b * h) * decay;
-    *x = next;
-}
-
 // Straight up or down says nothing about where forward is.
 static void look_along(struct locomotion *l, const float view[3])
 {
@@ -121,6 +113,8 @@ static void look_along(struct locomotion *l, const float view[3])
     if (size < 1e-3) return;
     l->view[0] = x / size;
     l->view[1] = z / size;
+    double up = stable_atan2(fabs((double)view[1]), size);
+    l->rise = fmin(view[1] < 0 ? -up : up, RISE_MOST);
 }
 
 static double angle_to(const double from[2], const double to[2])
@@ -136,11 +130,16 @@ static bool has_side_steps(const struct locomotion *l)
            l->speeds[MODEL_MOVE_STRAFE_RIGHT] > 0;
 }
 
+bool locomotion_aims(const struct control *c)
+{
+    return (double)c->triggers[0] >= AIM_PULL;
+}
+
 // What it turns to, and how it goes against that.
 static void choose_course(const struct locomotion *l, const struct control *c, const double way[2],
                           bool goes, double face[2], double *course)
 {
-    bool aims = (double)c->triggers[0] >= AIM_PULL;
+    bool aims = locomotion_aims(c);
     face[0] = goes ? way[0] : l->facing[0];
     face[1] = goes ? way[1] : l->facing[1];
     *course = 0;
@@ -172,7 +171,7 @@ static double fastest(const struct locomotion *l, double wanted, double course)
 static void turn_to(struct locomotion *l, double error, double h)
 {
     double left = fmin(fmax(error, -TURN_REACH), TURN_REACH), before = left, rate = -l->turning;
-    spring(&left, &rate, TURN_RATE, h);
+    ease_spring(&left, &rate, TURN_RATE, h);
     double turn = before - left;
     l->turning = -rate;
     l->yaw += turn;
@@ -200,6 +199,14 @@ static void change_gait(struct locomotion *l, double h)
     l->runs += fmin(fmax(wanted - l->runs, -GAIT_PACE * h), GAIT_PACE * h);
 }
 
+void locomotion_velocity(const struct locomotion *l, double out[2])
+{
+    double s = 0, c = 1;
+    if (l->course != 0) stable_sincos(l->course, &s, &c);
+    out[0] = (l->facing[0] * c + l->facing[1] * s) * l->speed;
+    out[1] = (l->facing[1] * c - l->facing[0] * s) * l->speed;
+}
+
 static void step(struct locomotion *l, struct control *c, double h, double scale)
 {
     double way[2] = {0, 0}, wanted = 0, face[2], course, weights[MODEL_MOVE_COUNT], stride = 0;
@@ -219,17 +226,13 @@ static void step(struct locomotion *l, struct control *c, double h, double scale
         wanted = off < PI / 2 ? fastest(l, wanted, course) * (1 - off / (PI / 2)) : 0;
     }
     double slower = l->speed - wanted;
-    spring(&slower, &l->speed_rate, SPEED_RATE, h);
+    ease_spring(&slower, &l->speed_rate, SPEED_RATE, h);
     l->speed = fmax(0, wanted + slower);
     if (wanted == 0 && l->speed < 1e-4 * l->height) l->speed = l->speed_rate = 0;
-    double going[2] = {l->facing[0], l->facing[1]}, s, k;
-    if (l->course != 0) {
-        stable_sincos(l->course, &s, &k);
-        going[0] = l->facing[0] * k + l->facing[1] * s;
-        going[1] = l->facing[1] * k - l->facing[0] * s;
-    }
-    l->position[0] += going[0] * l->speed * scale * h;
-    l->position[1] += going[1] * l->speed * scale * h;
+    double velocity[2];
+    locomotion_velocity(l, velocity);
+    l->position[0] += velocity[0] * scale * h;
+    l->position[1] += velocity[1] * scale * h;
     change_gait(l, h);
     locomotion_weights(l, weights);
     for (int i = 0; i < MODEL_MOVE_COUNT; i++)

@@ -33,5 +33,9 @@ void locomotion_place(struct locomotion *l, const struct model *m, const float p
                       float yaw_rad);
 // scale: of the character in the scene.
 void locomotion_advance(struct locomotion *l, struct control *c, double dt_s, double scale);
+// Where it goes now: x, z in the scene, the model's unit a second.
+void locomotion_velocity(const struct locomotion *l, double out[2]);
+// The player holds the left trigger.
+bool locomotion_aims(const struct control *c);
 // Shares of the moves from idle to the side steps; their sum is 1.
 void locomotion_weights(const struct locomotion *l, double out[MODEL_MOVE_COUNT]);

@@ -70,6 +70,7 @@ struct motion motion_take(const struct model *m, struct arena *a)
     n.legs = ARENA_ARRAY(a, signed char, m->nodes_count);
     find_leg_nodes(m, n.legs);
     n.plant = plant_take(m, a);
+    n.aim = aim_of(m, n.plant.nodes);
     return n;
 }
 
@@ -211,16 +212,18 @@ static void lay_difference(struct motion *n, const struct model *m)
 
 // What came for this tick counts from this tick's time on, whatever the rate of ticks: up to there
 // what was held before goes on, then the new for a fixed while that the next tick knows of.
-static void walk(struct motion *n, struct control *c, double dt_s, double scale)
+static void walk(struct motion *n, struct control *c, bool news, double dt_s, double scale)
 {
     bool going = n->held.going;
-    double ahead = fmin(AHEAD_S, dt_s);
+    double ahead = news ? fmin(AHEAD_S, dt_s) : 0;
     locomotion_advance(&n->way, &n->held, dt_s - ahead, scale);
     bool arrived = going && !n->held.going;
     if (arrived && n->held.go_to[0] == c->go_to[0] && n->held.go_to[1] == c->go_to[1])
         c->going = false;
+    if (!news) return;
     locomotion_advance(&n->way, c, ahead, scale);
     n->held = *c;
+    n->held.press_count = 0;
 }
 
 // ---- feet ---------------------------------------------------------------------------------
@@ -262,6 +265,7 @@ static void plant_legs(struct motion *n, const struct model *m, const double *we
     t.position[0] = n->way.position[0] / size;
     t.position[1] = n->level + n->above;
     t.position[2] = n->way.position[1] / size;
+    locomotion_velocity(&n->way, t.velocity);
     t.lift = (1 - weights[MODEL_MOVE_IDLE]) * (1 - n->free);
     t.still = weights[MODEL_MOVE_IDLE] > 0.999 && n->free == 0 && n->off_age_s > 0.3;
     for (size_t i = 0; i < m->legs_count; i++) {
@@ -321,20 +325,21 @@ static void show_moves(struct motion *n, const struct model *m, const double *we
     clip_sample(m, flight->clip, at, (struct clip_cursor){0}, n->target);
 }
 
-void motion_advance(struct motion *n, const struct model *m, struct control *c, double age_s,
-                    double scale)
+void motion_advance(struct motion *n, const struct model *m, struct control *c, bool news,
+                    double age_s, double scale)
 {
     double dt_s = n->started ? fmax(0, age_s - n->age_s) : AHEAD_S, weights[MODEL_MOVE_COUNT];
     if (!n->started) {
-        n->held = *c;
+        n->held = news ? *c : (struct control){0};
+        n->held.press_count = 0;
         n->eases = true;
         pose_copy(m, n->shown, n->eased);
         plant_reset(&n->plant);
     }
     n->started = true;
     n->age_s = age_s;
-    walk(n, c, dt_s, scale);
-    motion_act(n, m, c, dt_s);
+    walk(n, c, news, dt_s, scale);
+    motion_act(n, m, news ? c : &n->held, dt_s);
     motion_fly(n, m, dt_s, scale);
     locomotion_weights(&n->way, weights);
     show_moves(n, m, weights);
@@ -345,5 +350,6 @@ void motion_advance(struct motion *n, const struct model *m, struct control *c, 
     lay_difference(n, m);
     pose_copy(m, n->target, n->eased);
     pose_copy(m, n->target, n->shown);
+    aim_lay(&n->aim, m, &n->way, &n->held, dt_s, n->shown.locals);
     plant_legs(n, m, weights, dt_s, scale);
 }

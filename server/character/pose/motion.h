@@ -3,6 +3,7 @@
 #include <stddef.h>
 
 #include "common/arena.h"
+#include "server/character/pose/aim.h"
 #include "server/character/pose/blend.h"
 #include "server/character/pose/locomotion.h"
 #include "server/character/pose/plant.h"
@@ -13,7 +14,8 @@
 // ever jumps. Memory from an arena at creation; one owner.
 //
 // Its memory, all of it in struct motion: where it goes (locomotion.h), what control said until
-// now, the action, the flight, what is left of differences, and its feet (plant.h).
+// now, the action, the flight, what is left of differences, where it looks (aim.h) and its feet
+// (plant.h).
 enum motion_flight { MOTION_GROUND, MOTION_TAKE_OFF, MOTION_FLIGHT, MOTION_LANDING };
 struct motion {
     struct locomotion way;
@@ -34,6 +36,7 @@ struct motion {
     double flight_s;            // since its stage began
     double level, above, climb; // the ground's height, how far above, and its rate; model's unit
     struct plant plant;
+    struct aim aim;
     const struct ground *ground; // borrowed, or NULL
 };
 size_t motion_bytes(const struct model *m);
@@ -42,9 +45,10 @@ struct motion motion_take(const struct model *m, struct arena *a);
 // Put somewhere, standing on the ground there: `yaw` is the model's.
 void motion_place(struct motion *n, const struct model *m, const float position[3], float yaw_rad,
                   double scale);
-// To `age_s`: the new pose is in `shown`. Presses are used up. Before the first call since
-// `started` was false, `shown` must hold what was shown before, to be eased from.
-void motion_advance(struct motion *n, const struct model *m, struct control *c, double age_s,
-                    double scale);
+// To `age_s`: the new pose is in `shown`. `news`: what `c` says counts from now on, and its presses
+// are used up; else the instant lies between two ticks, and what was held goes on. Before the first
+// call since `started` was false, `shown` must hold what was shown before, to be eased from.
+void motion_advance(struct motion *n, const struct model *m, struct control *c, bool news,
+                    double age_s, double scale);
 // How high it is in the scene: the ground under it and what it has jumped.
 double motion_height(const struct motion *n, double scale);

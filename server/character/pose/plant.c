@@ -10,14 +10,15 @@
 #include "server/character/pose/skeleton.h"
 
 #define PI         3.14159265358979323846
-#define FREE_RATE  14.0 // 1/s, of what a swinging foot is off
-#define RISE_RATE  6.0  // 1/s, of a body that has sunk
-#define HOLD_S     0.06 // to let go of a foot, or to take it again
-#define SETTLE_S   0.3  // of a step of its own
-#define REACH      0.97 // of both bones' lengths
+#define FREE_RATE  14.0  // 1/s, of what a swinging foot is off
+#define RISE_RATE  6.0   // 1/s, of a body that has sunk
+#define HOLD_S     0.06  // to let go of a foot, or to take it again
+#define SETTLE_S   0.3   // of a step of its own
+#define REACH      0.975 // of both bones' lengths
 #define TWIST_MOST 0.8
 #define TURN_MOST  15.0  // radians a second
 #define LIFT_RATE  1.5   // heights a second that a foot is lifted or lowered by
+#define SOON_S     0.12  // and twice that: how far ahead a swinging foot sees
 #define TOUCH_S    0.025 // a foot comes to stand, or is lifted, no faster
 // Shares of the character's height.
 #define ROLL_SHARE 0.003 // soles so much apart in height share the ground
@@ -164,18 +165,12 @@ static void begin_step(struct plant *p, const struct model *m)
     worst->step_twist = worst->twist;
 }
 
-static double ground_at(const struct plant_tick *t, const double model[3])
-{
-    double at[3];
-    if (!t->ground) return 0;
-    to_scene(t, model, at);
-    return ground_height(t->ground, at[0] * t->scale, at[2] * t->scale) / t->scale - t->position[1];
-}
-
 static void hold_foot(struct plant *p, const struct plant_tick *t, const struct model_leg *leg,
                       struct plant_leg *l, double contact, const struct stance *s)
 {
-    double moved[2] = {0, 0}, most = OFF_SHARE * p->height;
+    double moved[2] = {0, 0}, most = OFF_SHARE * p->height, now = contact;
+    if (p->started) contact = (contact + l->stood) / 2; // over the tick
+    l->stood = now;
     double keep = stable_exp(-FREE_RATE * (1 - contact) * t->dt_s);
     for (uint32_t k = 0; k < leg->sole_count; k++) {
         double at[3];
@@ -190,15 +185,30 @@ static void hold_foot(struct plant *p, const struct plant_tick *t, const struct 
         l->off[r] *= most / size;
 }
 
-// Standing soles lie on the ground; a swinging foot keeps above what is there.
-static void set_height(const struct plant *p, const struct plant_tick *t, struct plant_leg *l,
-                       double contact, double stands_at, const struct stance *s)
+// The highest ground under the soles, and under where a foot that swings will be soon.
+static double ground_under(const struct plant_tick *t, const struct model_leg *leg,
+                           const struct plant_leg *l, double contact, const struct stance *s)
 {
-    double away[3] = {l->off[0], 0, l->off[2]}, under[3];
-    turn_about_y(-t->yaw, away, under);
-    for (int r = 0; r < 3; r++)
-        under[r] += s->foot[r];
-    double ground = ground_at(t, under), wanted = ground + stands_at - s->low;
+    double most = -(double)INFINITY;
+    if (!t->ground) return 0;
+    for (uint32_t k = 0; k < leg->sole_count; k++)
+        for (int ahead = 0; ahead < (contact < 1 ? 3 : 1); ahead++) {
+            double at[3];
+            to_scene(t, s->soles[k], at);
+            for (int r = 0; r < 2; r++)
+                at[2 * r] =
+                    (at[2 * r] + l->off[2 * r] + ahead * SOON_S * t->velocity[r]) * t->scale;
+            most = fmax(most, ground_height(t->ground, at[0], at[2]));
+        }
+    return most / t->scale - t->position[1];
+}
+
+// Standing soles lie on the ground; a swinging foot keeps above what is there.
+static void set_height(const struct plant *p, const struct plant_tick *t,
+                       const struct model_leg *leg, struct plant_leg *l, double contact,
+                       double stands_at, const struct stance *s)
+{
+    double ground = ground_under(t, leg, l, contact, s), wanted = ground + stands_at - s->low;
     double air = AIR_SHARE * p->height * (1 - contact) * t->lift;
     double goal = fmax(contact * wanted + (1 - contact) * fmax(ground, 0), wanted + air);
     double way = p->started ? LIFT_RATE * p->height * t->dt_s : (double)INFINITY;
@@ -215,11 +225,6 @@ static double direction(const double from[3], const double to[3], double out[3])
     return size;
 }
 
-static double reach_of(double upper, double lower, double now)
-{
-    return fmax(now, REACH * (upper + lower));
-}
-
 // How far the body must sink for the foot to come within reach.
 static double needed_sink(const struct plant *p, const struct model_leg *leg,
                           const struct stance *s)
@@ -227,7 +232,7 @@ static double needed_sink(const struct plant *p, const struct model_leg *leg,
     const double *hip = p->nodes[leg->hip].col[3], *knee = p->nodes[leg->knee].col[3],
                  *ankle = p->nodes[leg->ankle].col[3];
     double unused[3], upper = direction(hip, knee, unused), lower = direction(knee, ankle, unused);
-    double most = reach_of(upper, lower, direction(hip, ankle, unused)), x[3];
+    double most = REACH * (upper + lower), x[3];
     for (int r = 0; r < 3; r++)
         x[r] = ankle[r] + s->target[r] - s->foot[r] - hip[r];
     double aside = x[0] * x[0] + x[2] * x[2];
@@ -268,7 +273,7 @@ static void find_target(struct plant *p, const struct plant_tick *t, const struc
     find_soles(p, leg, l->twist, s);
     if (!steps) {
         hold_foot(p, t, leg, l, contact, s);
-        set_height(p, t, l, contact, t->height[i], s);
+        set_height(p, t, leg, l, contact, t->height[i], s);
     }
     for (uint32_t k = 0; k < leg->sole_count; k++)
         to_scene(t, s->soles[k], l->was[k]);
@@ -280,21 +285,6 @@ static void find_target(struct plant *p, const struct plant_tick *t, const struc
 }
 
 // ---- laying it into the pose --------------------------------------------------------------
-
-// A turn in model space as one before the node's own rotation, in its parent's frame.
-static bool turn_in(const struct xform *parent, const double q[4], double out[4])
-{
-    struct xform inverse, turn = *parent;
-    memset(turn.col[3], 0, sizeof turn.col[3]);
-    if (!xform_invert(&turn, &inverse)) return false;
-    double axis[3], size = sqrt(vector_dot(q, q)), side = xform_det3(&turn) < 0 ? -1 : 1;
-    xform_point(&inverse, q, axis);
-    double length = sqrt(vector_dot(axis, axis));
-    for (int r = 0; r < 3; r++)
-        out[r] = length > 0 ? side * axis[r] * size / length : 0;
-    out[3] = q[3];
-    return true;
-}
 
 static double angle_between(const double a[4], const double b[4])
 {
@@ -308,13 +298,10 @@ static double angle_between(const double a[4], const double b[4])
 static void turn_node(const struct plant *p, const struct model *m, int32_t node, const double q[4],
                       double posed[4], double shown[4], double most, struct trs *locals)
 {
-    static const struct xform none = {.col = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}, {0, 0, 0}}};
-    int32_t parent = m->nodes[node].parent;
-    double turn[4], before[4], local[4];
-    if (!turn_in(parent == MODEL_NONE ? &none : &p->nodes[parent], q, turn)) return;
+    double before[4], local[4];
     rotation_load(locals[node].rotation, before);
-    rotation_mul(turn, before, local);
-    rotation_unit(local);
+    ik_turn_node(m, p->nodes, node, q, locals);
+    rotation_load(locals[node].rotation, local);
     if (p->started) {
         double angle = angle_between(shown, local);
         double side = rotation_dot(shown, local) < 0 ? -1 : 1;
@@ -387,7 +374,7 @@ static bool find_turns(const struct plant *p, const struct model_leg *leg,
     ankle[1] -= p->sink;
     double upper = direction(hip, knee, upper_way), lower = direction(knee, ankle, lower_way);
     double now = direction(hip, ankle, line), away[3], far = direction(hip, target, away);
-    double most = reach_of(upper, lower, now), half[4], turned[3];
+    double most = REACH * (upper + lower), half[4], turned[3];
     double twist[4] = {0, 0, 0, 1}, back[4];
     if (!(upper > 0) || !(lower > 0) || !(now > 0)) return false;
     for (int r = 0; r < 3 && far > most; r++)

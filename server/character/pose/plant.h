@@ -25,6 +25,7 @@ struct plant_leg {
     double posed[3][4],
         shown[3][4]; // local turns of hip, knee and ankle (or foot), before and after
     double contact;  // as it was taken
+    double stood;    // the contact with `hold`, in the tick before
     double hold;     // 1; falls to 0 where the foot would have to stay out of reach
     bool released;   // for the rest of its time on the ground
     double step_s;   // of a step of its own; < 0: none
@@ -47,6 +48,7 @@ void plant_reset(struct plant *p);
 struct plant_tick {
     double dt_s;
     double position[3], yaw; // scene from model, over its scale
+    double velocity[2];      // x, z, of the character in the scene over its scale, a second
     double scale;
     double contact[MODEL_LEGS_MAX]; // 0: swings, 1: stands
     double
