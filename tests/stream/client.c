@@ -355,6 +355,10 @@ static void take_payload(struct client *c, const uint8_t *bytes, size_t size_byt
         struct message piece, whole;
         enum err e;
         while ((e = inbox_next(&c->inbox, &piece)) == ERR_OK) {
+            if (!(piece.flags & (MESSAGES_MORE | MESSAGES_CONTINUES))) { // may come between pieces
+                take_message(c, &piece);
+                continue;
+            }
             e = inbox_join(&c->join, &piece, &whole);
             if (e == ERR_TRUNCATED) continue;
             CHECK(e == ERR_OK);
