@@ -10,6 +10,7 @@ import shutil
 import socket
 import struct
 import subprocess
+import sys
 import tempfile
 import time
 import unittest
@@ -19,6 +20,9 @@ import modeller
 import sensing
 import serve
 import vmc
+
+sys.path.insert(0, str(e2e.ROOT / "tests" / "tools"))
+import sensor_script  # noqa: E402
 from sensing import UPRIGHT, mul, turn, unity
 
 CHARACTERS = e2e.ROOT / "tests" / "assets" / "characters"
@@ -289,6 +293,22 @@ class SensorTest(unittest.TestCase):
         self.assertLess(off(both, by["sensed"], high), 1e-6)
         self.assertLess(off(both, by["walked"], low), 1e-6)
         self.assertGreater(off(both, none, low), 0.05)
+
+    def test_recordings_become_scripts(self):
+        mocap = e2e.DATA / "mocap"
+        if not mocap.exists():
+            self.skipTest("no recorded movement in the shared data")
+        rest = self.frame(self.root / "mira.rig.json", [])
+        for name in ("vr/quest_session_first.jsonl", "vr/grabLeft.json", "cmu/jumping_jacks.bvh", "cmu/02_01.bvh"):
+            lines = list(sensor_script.lines(mocap / name))
+            self.assertTrue(all(a["t_s"] <= b["t_s"] for a, b in zip(lines, lines[1:])), name)
+            shown = self.frame(self.root / "mira.rig.json", lines, 2)
+            head = [x for x in lines if x["t_s"] <= 2][-1]["sensor"]["devices"]["head"]["position"]
+            high = max(range(1, len(shown), 3), key=lambda i: shown[i])
+            print(f"\n  {name}: {len(lines)} lines, head at {head}, top of the character at "
+                  f"{[round(x, 2) for x in shown[high - 1:high + 2]]}")
+            self.assertGreater(sensing.farthest(rest, shown), 0.1, name)
+            self.assertLess(max(map(abs, shown)), 5, name)
 
     def test_a_body_whose_joints_have_any_names(self):
         """Names that tell nothing: refused by name without a map, driven with one, as with its own names."""
