@@ -129,8 +129,8 @@ def bvh(text):
         return size, (heights[chosen["head"]] - low) / size if size > 0 else 0
 
     rest, head = stance([0.0] * channels)
-    if head < 0.7:
-        sys.exit("its pose without rotations does not stand upright along +y: where the head looks cannot be told")
+    if head < 0.7 or stance(values[:channels])[1] < 0.6:
+        sys.exit("its pose without rotations or its first frame does not stand upright along +y: where the head looks cannot be told")
     scale = 1.70 / rest
     lowest = min(p[1] for p, _ in places(values[:channels]))
     for f in range(frames):
