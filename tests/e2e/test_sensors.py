@@ -30,7 +30,7 @@ CHARACTERS = e2e.ROOT / "tests" / "assets" / "characters"
 HOLD = 3.0
 T_POSE = {"head": ((0, 1.6, 0), UPRIGHT), "tracker_1": ((-0.7, 1.36, 0.02), UPRIGHT),
           "tracker_2": ((0.7, 1.36, 0.02), UPRIGHT)}
-LEFT_UP = {"head": ((0.02, 1.6, -0.03), turn((0, 1, 0), 10)),
+LEFT_UP = {"head": ((0, 1.6, 0), UPRIGHT),
            "tracker_1": ((-0.18, 1.72, -0.4), mul(turn((0, 1, 0), -50), turn((0, 0, 1), -40))),
            "tracker_2": ((0.3, 0.85, 0.02), turn((0, 0, 1), -75))}
 
@@ -134,13 +134,18 @@ class SensorTest(unittest.TestCase):
         self.assertGreater(left[1], 1.5, left)
         self.assertGreater(left[2], 0.25, left)
         self.assertLess(right[1], 1.05, right)
+        # Where feet come to stand depends on the ticks that the first poses meet: the same start is waited for.
+        starts = [(stood, raised)]
         for way in ("vmc", "vrchat"):
-            # Where feet come to stand depends on the ticks that the first poses meet: from the same start.
-            for _ in range(6):
+            found = None
+            for _ in range(8):
                 start, end = self.worn(way, LEFT_UP)
-                if sensing.farthest(stood, start) < 1e-5:
+                found = next((e for s, e in starts if sensing.farthest(s, start) < 1e-5), None)
+                if found:
                     break
-            off = sensing.farthest(raised, end)
+                starts.append(self.worn("openxr", LEFT_UP))
+            self.assertTrue(found, f"{way}: no start is like one of OpenXR's")
+            off = sensing.farthest(found, end)
             print(f"\n  {way}: off by {1e3 * off:.4f} mm")
             self.assertLess(off, 1e-4, way)
         # What a wrong sign would make is far away, so the test would see it.
