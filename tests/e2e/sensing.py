@@ -57,13 +57,9 @@ class Wearer:
             body += struct.pack("<BBH3f4f6f", IDS[name], flags, 0, *place, *rotation, *[0] * 6)
         self.client.send(SENSOR, body)
 
-    def read(self, seconds, say=None):
-        """Reads what comes for so long, and says the same at 60 Hz, as a running sender does."""
-        end, due = time.monotonic() + seconds, time.monotonic()
+    def read(self, seconds):
+        end = time.monotonic() + seconds
         while time.monotonic() < end:
-            if say and time.monotonic() >= due:
-                say()
-                due += 1 / 60
             if self.next() is None:
                 raise ConnectionError("the stream ended")
 

@@ -12,6 +12,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import unittest
 
@@ -68,6 +69,25 @@ def by_vrchat(devices):
     return out
 
 
+class Sender:
+    """Sends datagrams at 60 Hz from a thread, as a running sender does: silence for half a second counts as lost."""
+
+    def __init__(self, port, make):
+        self.port, self.make, self.what, self.end = port, make, None, False
+        self.thread = threading.Thread(target=self._run, daemon=True)
+        self.thread.start()
+
+    def _run(self):
+        while not self.end:
+            for datagram in self.make(self.what) if self.what else ():
+                self.port.send(datagram)
+            time.sleep(1 / 60)
+
+    def stop(self):
+        self.end = True
+        self.thread.join()
+
+
 def udp(port):
     s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     s.connect(("127.0.0.1", port))
@@ -101,21 +121,23 @@ class SensorTest(unittest.TestCase):
         """T-pose, calibrated, then the gesture held: the surfaces of both."""
         w = sensing.Wearer(self.server, "mira", self.token)
         port = udp(w.lease()["port"])
-        if way == "openxr":
-            say = w.say
-        else:
-            make = {"vmc": by_vmc, "vrchat": by_vrchat}[way]
+        sender = Sender(port, {"vmc": by_vmc, "vrchat": by_vrchat}.get(way))
 
-            def say(devices):
-                for d in make(devices):
-                    port.send(d)
+        def say(devices):  # what SENSOR said holds until another message
+            if way == "openxr":
+                w.say(devices)
+            else:
+                sender.what = devices
 
-        w.read(0.5, lambda: say(T_POSE))
+        say(T_POSE)
+        w.read(0.5)
         w.ask("POST", "calibrate", {})
-        w.read(1.0, lambda: say(T_POSE))
+        w.read(1.0)
         first = w.surface()
-        w.read(HOLD, lambda: say(gesture))
+        say(gesture)
+        w.read(HOLD)
         last = w.surface()
+        sender.stop()
         self.assertEqual(w.errors, [])
         w.close()
         port.close()
@@ -134,20 +156,20 @@ class SensorTest(unittest.TestCase):
         self.assertGreater(left[1], 1.5, left)
         self.assertGreater(left[2], 0.25, left)
         self.assertLess(right[1], 1.05, right)
-        # Where feet come to stand depends on the ticks that the first poses meet: the same start is waited for.
-        starts = [(stood, raised)]
+        # A body remembers how it came to where it is, and at which ticks messages arrive is chance: that moves a
+        # surface by parts of a millimetre, by OpenXR too. From a history that both have had it is the same one.
+        ends = [raised]
         for way in ("vmc", "vrchat"):
-            found = None
-            for _ in range(8):
-                start, end = self.worn(way, LEFT_UP)
-                found = next((e for s, e in starts if sensing.farthest(s, start) < 1e-5), None)
-                if found:
+            offs = []
+            for _ in range(6):
+                end = self.worn(way, LEFT_UP)[1]
+                offs.append(min(sensing.farthest(e, end) for e in ends))
+                self.assertLess(offs[-1], 5e-3, way)
+                if offs[-1] < 1e-4:
                     break
-                starts.append(self.worn("openxr", LEFT_UP))
-            self.assertTrue(found, f"{way}: no start is like one of OpenXR's")
-            off = sensing.farthest(found, end)
-            print(f"\n  {way}: off by {1e3 * off:.4f} mm")
-            self.assertLess(off, 1e-4, way)
+                ends.append(self.worn("openxr", LEFT_UP)[1])
+            print(f"\n  {way}: off by {1e3 * min(offs):.4f} mm")
+            self.assertLess(min(offs), 1e-4, way)
         # What a wrong sign would make is far away, so the test would see it.
         for name, wrong in (("mirrored", mirrored), ("half turned", half_turned)):
             off = sensing.farthest(raised, self.worn("openxr", wrong(LEFT_UP))[1])
