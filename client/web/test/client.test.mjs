@@ -292,3 +292,35 @@ test('the clip player comes round at the end of a clip, and sends a single pose 
   player.start('Walk', Infinity); // a server that does not say
   assert.equal(player.step(100), 100);
 });
+
+test('however many presses wait, each is carried, in order, 32 at a time', () => {
+  const { client, world, sink } = joined();
+  world.socket.give(golden('actor'));
+  for (let i = 0; i < 70; i++) client.press('wave');
+  // u32 sequence, zero, u64 time, u32 fields, 8 floats, u16 events, 3 more counts, then the events.
+  const events = (m) => {
+    const r = new p.Reader(m.payload);
+    r.take(16 + 4 + 32);
+    const count = r.u16(), numbers = [];
+    r.take(6);
+    for (let i = 0; i < count; i++) {
+      numbers.push(r.u32());
+      const json = r.u16();
+      r.u8();
+      const name = r.u8();
+      r.take(name + json);
+      r.take(-(8 + name + json) & 3);
+    }
+    return numbers;
+  };
+  const carried = new Set();
+  for (let round = 0; round < 10; round++) {
+    const last = world.socket.of(T.CONTROL).at(-1), numbers = events(last);
+    assert.ok(numbers.length <= 32);
+    assert.deepEqual(numbers, numbers.map((_, i) => numbers[0] + i));
+    for (const n of numbers) carried.add(n);
+    if (carried.size === 70) break;
+    sink.onFrame(frame(10 + round, { inputSequence: sequenceOf(last) }));
+  }
+  assert.deepEqual([...carried], Array.from({ length: 70 }, (_, i) => i + 1));
+});

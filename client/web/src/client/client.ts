@@ -80,7 +80,7 @@ export const browserWorld: World = {
 };
 
 const HELLO_PATIENCE_MS = 8000, WATCH_MS = 250, PING_MS = 1000, BACKOFF_MS = [500, 4000] as const;
-const EVENTS_MAX = 32; // of one CONTROL
+const EVENTS_MAX = 32, EVENTS_KEPT = 1024; // of one CONTROL; that wait for their turn
 const AGAIN_MS = 100; // an event that no frame acknowledges is said again
 const RESYNC_GAP_US = 250000; // four a second
 const CAPABILITIES = ['zstd', 'lod', 'textures', 'resume', 'costs'];
@@ -120,7 +120,8 @@ export class SinewClient extends Emitter<ClientEvents> {
   private pingId = 0;
   private sequence = 0;
   private sent = new Map<number, { time: number; event: number }>(); // by input sequence; newest event it carried
-  private pending: ControlEvent[] = []; // not acknowledged yet: in every CONTROL
+  private pending: ControlEvent[] = []; // not acknowledged yet: the first are in every CONTROL
+  private carried = 0; // number of the last one that a CONTROL has carried
   private eventNumber = 0;
   private carriedAt = 0;
   private readonly shown = new Map<number, Shown>();
@@ -354,7 +355,7 @@ export class SinewClient extends Emitter<ClientEvents> {
     this.silentMs = 0;
     this.shown.clear();
     if (!welcome.resumed) {
-      this.sequence = this.eventNumber = 0;
+      this.sequence = this.eventNumber = this.carried = 0;
       this.sent.clear();
       for (const event of this.pending) event.number = ++this.eventNumber;
       for (const actor of [...this.actors.keys()]) this.dropActor(actor);
@@ -436,7 +437,9 @@ export class SinewClient extends Emitter<ClientEvents> {
     if (!sent) return;
     this.inputLatency = frame.receiveTime - sent.time;
     // Only a message that carried an event says that it came.
+    const waited = this.pending.length;
     this.pending = this.pending.filter(({ number }) => number > sent.event);
+    if (this.pending.length < waited && (this.pending.at(-1)?.number ?? 0) > this.carried) this.sendControl({});
     for (const sequence of this.sent.keys()) if (sequence <= frame.inputSequence) this.sent.delete(sequence);
   }
 
@@ -481,15 +484,16 @@ export class SinewClient extends Emitter<ClientEvents> {
   }
 
   private event(event: Omit<ControlEvent, 'number'>): void {
-    if (this.pending.length === EVENTS_MAX) return; // nobody presses that much while nothing answers
+    if (this.pending.length === EVENTS_KEPT) return; // nobody presses that much while nothing answers
     this.pending.push({ number: ++this.eventNumber, ...event });
     this.sendControl({});
   }
 
   private sendControl(control: Control): number {
-    const sequence = this.input((head) => proto.encodeControl(head, { ...control, events: this.pending }));
-    if (sequence && this.pending.length) {
-      this.sent.get(sequence)!.event = this.eventNumber;
+    const events = this.pending.slice(0, EVENTS_MAX);
+    const sequence = this.input((head) => proto.encodeControl(head, { ...control, events }));
+    if (sequence && events.length) {
+      this.sent.get(sequence)!.event = this.carried = events.at(-1)!.number;
       this.carriedAt = this.now;
     }
     return sequence;
